@@ -3,6 +3,12 @@
 
 #include <stdio.h>
 
+/* The server has those that are hidden. */
+static bool is_optional(const struct ifd_tensor_info *input)
+{
+    return input->optional || input->is_hidden;
+}
+
 /* Writes "'A','B'": the names of the inputs that are given, or of those that are required and
  * missing. */
 static void list_inputs(const struct ifd_infer *infer, bool given, char *text, size_t size)
@@ -11,7 +17,7 @@ static void list_inputs(const struct ifd_infer *infer, bool given, char *text, s
     text[0] = '\0';
     for (uint32_t i = 0; i < infer->desc->input_count && at < size; i++) {
         const struct ifd_tensor_info *input = &infer->desc->input[i];
-        if (given ? infer->has_input[i] : !infer->has_input[i] && !input->optional) {
+        if (given ? infer->has_input[i] : !infer->has_input[i] && !is_optional(input)) {
             at += (size_t)snprintf(text + at, size - at, "%s'%s'", at > 0 ? "," : "", input->name);
         }
     }
@@ -23,7 +29,7 @@ static enum ifd_code check_required(const struct ifd_infer *infer, struct ifd_er
     uint32_t given = 0, missing = 0;
     for (uint32_t i = 0; i < desc->input_count; i++) {
         given += infer->has_input[i];
-        missing += !infer->has_input[i] && !desc->input[i].optional;
+        missing += !infer->has_input[i] && !is_optional(&desc->input[i]);
     }
     if (missing > 0) {
         char got[64], wanted[64];
@@ -79,7 +85,7 @@ enum ifd_code ifd_infer_check_outputs(struct ifd_infer *infer, struct ifd_err *e
         any |= infer->wanted[i];
     }
     for (uint32_t i = 0; i < desc->output_count; i++) {
-        infer->wanted[i] |= !any;
+        infer->wanted[i] |= !any && !desc->output[i].is_hidden;
         if (infer->wanted[i] && infer->top[i] > 0 && desc->output[i].dtype == IFD_STR) {
             return ifd_fail(err, IFD_INVALID, "output '%s' of %s cannot be classified",
                             desc->output[i].name, ifd_dtype_wire_name(desc->output[i].dtype));

@@ -136,7 +136,7 @@ int ifd_infer_picture_input(const struct ifd_infer *infer)
     for (uint32_t i = 0; i < desc->input_count; i++) {
         if (ifd_input_takes_pictures(&desc->input[i]) && index < 0) {
             index = (int)i;
-        } else if (!desc->input[i].optional) {
+        } else if (!desc->input[i].optional && !desc->input[i].is_hidden) {
             return -1;
         }
     }

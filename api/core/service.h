@@ -65,7 +65,10 @@ struct ifd_infer_request {
     const bool *wanted;
     int64_t batch; /* 1 for models without a batch dimension */
 
-    const char *id;       /* "" if none */
+    const char *id; /* "" if none */
+    /** For models that keep state between requests; size 0: of no sequence. */
+    struct ifd_str sequence_id;
+    bool sequence_start, sequence_end;
     uint64_t priority;    /* 0 = the model's default */
     uint64_t timeout_us;  /* 0 = none given */
     uint64_t received_ns; /* monotonic: when the request's headers were complete */

@@ -38,7 +38,7 @@ static const char *dims_text(const struct ifd_shape *shape, bool batched, char *
 static int find_input(const struct ifd_model_desc *desc, struct ifd_str name)
 {
     for (uint32_t i = 0; i < desc->input_count; i++) {
-        if (ifd_str_equal(name, desc->input[i].name)) {
+        if (!desc->input[i].is_hidden && ifd_str_equal(name, desc->input[i].name)) {
             return (int)i;
         }
     }

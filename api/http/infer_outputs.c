@@ -36,7 +36,7 @@ static bool choose_output(struct ifd_infer_parser *parser, struct ifd_str name,
 {
     const struct ifd_model_desc *desc = parser->desc;
     for (uint32_t i = 0; i < desc->output_count; i++) {
-        if (!ifd_str_equal(name, desc->output[i].name)) {
+        if (desc->output[i].is_hidden || !ifd_str_equal(name, desc->output[i].name)) {
             continue;
         }
         if (parser->infer->core.wanted[i]) {

@@ -1,6 +1,8 @@
 /* The JSON of an inference request: the members of its object. */
 #include "api/http/infer_json.h"
 
+#include <stdio.h>
+
 #include "engine/base/str.h"
 
 /* Skips a request parameter that the server does not use; it must be a scalar. */
@@ -22,11 +24,31 @@ static bool skip_parameter(struct ifd_json_in *in, struct ifd_str key)
     return ifd_json_skip(in);
 }
 
+/* A number or a text; 0 and "" are none. */
+static bool read_sequence_id(struct ifd_infer_parser *parser)
+{
+    struct ifd_json_in *in = &parser->in;
+    struct ifd_infer_request *request = &parser->infer->core.request;
+    uint64_t number = 0;
+    if (ifd_json_peek(in) != IFD_JSON_NUMBER) {
+        return ifd_json_text(in, &request->sequence_id);
+    }
+    char text[24];
+    if (!ifd_json_u64(in, &number) || number == 0) {
+        return !in->failed;
+    }
+    const int size = snprintf(text, sizeof(text), "%llu", (unsigned long long)number);
+    request->sequence_id.data = ifd_arena_text(parser->arena, text, (size_t)size);
+    request->sequence_id.size = request->sequence_id.data ? (size_t)size : 0;
+    return request->sequence_id.data ||
+           ifd_json_fail(in, IFD_NOMEM, "no memory for the sequence's id");
+}
+
 static bool read_parameters(struct ifd_infer_parser *parser)
 {
     struct ifd_json_in *in = &parser->in;
     struct ifd_http_infer *infer = parser->infer;
-    bool has_binary = false, has_priority = false, has_timeout = false;
+    bool has_binary = false, has_priority = false, has_timeout = false, has_sequence = false;
     struct ifd_str key;
     if (!ifd_json_open(in, '{')) {
         return false;
@@ -41,6 +63,13 @@ static bool read_parameters(struct ifd_infer_parser *parser)
         } else if (ifd_str_equal(key, "timeout")) {
             ifd_json_once(in, &has_timeout, "timeout");
             ifd_json_u64(in, &infer->core.request.timeout_us);
+        } else if (ifd_str_equal(key, "sequence_id")) {
+            ifd_json_once(in, &has_sequence, "sequence_id");
+            read_sequence_id(parser);
+        } else if (ifd_str_equal(key, "sequence_start")) {
+            ifd_json_bool(in, &infer->core.request.sequence_start);
+        } else if (ifd_str_equal(key, "sequence_end")) {
+            ifd_json_bool(in, &infer->core.request.sequence_end);
         } else {
             skip_parameter(in, key);
         }

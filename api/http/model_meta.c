@@ -38,6 +38,9 @@ static void put_tensors(struct ifd_json_out *out, const char *key,
     ifd_json_key(out, key);
     ifd_json_begin(out, '[');
     for (uint32_t i = 0; i < count; i++) {
+        if (info[i].is_hidden) {
+            continue;
+        }
         ifd_json_begin(out, '{');
         ifd_json_member_text(out, "name", info[i].name);
         ifd_json_member_text(out, "datatype", ifd_dtype_wire_name(info[i].dtype));
@@ -131,6 +134,9 @@ static void put_input_configs(struct ifd_json_out *out, const struct ifd_model_d
     ifd_json_begin(out, '[');
     for (uint32_t i = 0; i < desc->input_count; i++) {
         const struct ifd_tensor_info *input = &desc->input[i];
+        if (input->is_hidden) {
+            continue;
+        }
         ifd_json_begin(out, '{');
         ifd_json_member_text(out, "name", input->name);
         put_data_type(out, input->dtype);
@@ -151,6 +157,9 @@ static void put_output_configs(struct ifd_json_out *out, const struct ifd_model_
     ifd_json_begin(out, '[');
     for (uint32_t i = 0; i < desc->output_count; i++) {
         const struct ifd_tensor_info *output = &desc->output[i];
+        if (output->is_hidden) {
+            continue;
+        }
         ifd_json_begin(out, '{');
         ifd_json_member_text(out, "name", output->name);
         put_data_type(out, output->dtype);
@@ -218,6 +227,31 @@ static void put_queue_policy(struct ifd_json_out *out, const char *key,
     ifd_json_member_u64(out, "default_timeout_microseconds", policy->default_timeout_us);
     ifd_json_member_bool(out, "allow_timeout_override", policy->allow_timeout_override);
     ifd_json_member_u64(out, "max_queue_size", policy->max_queue_size);
+    ifd_json_end(out, '}');
+}
+
+static void put_sequences(struct ifd_json_out *out, const struct ifd_model_desc *desc)
+{
+    if (!desc->has_sequences) {
+        return;
+    }
+    ifd_json_key(out, "sequence_batching");
+    ifd_json_begin(out, '{');
+    ifd_json_key(out, "max_sequence_idle_microseconds");
+    ifd_json_put_u64(out, desc->max_sequence_idle_us);
+    ifd_json_key(out, "state");
+    ifd_json_begin(out, '[');
+    for (uint32_t i = 0; i < desc->state_count; i++) {
+        const struct ifd_tensor_info *input = &desc->input[desc->state[i].input];
+        ifd_json_begin(out, '{');
+        ifd_json_member_text(out, "input_name", input->name);
+        ifd_json_member_text(out, "output_name", desc->state[i].output_name);
+        put_data_type(out, input->dtype);
+        put_dims(out, "dims", &input->shape, false);
+        ifd_json_end(out, '}');
+    }
+    ifd_json_end(out, ']');
+    put_empty(out, "direct", "{}");
     ifd_json_end(out, '}');
 }
 
@@ -340,6 +374,7 @@ void ifd_handle_model_config(struct ifd_http_call *call)
     put_empty(&out, "batch_output", "[]");
     put_optimization(&out);
     put_dynamic_batching(&out, desc);
+    put_sequences(&out, desc);
     put_instance_groups(&out, desc);
     ifd_json_member_text(&out, "default_model_filename", desc->default_model_filename);
     put_empty(&out, "cc_model_filenames", "{}");

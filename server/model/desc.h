@@ -61,7 +61,8 @@ struct ifd_tensor_info {
     enum ifd_dtype dtype;
     struct ifd_shape shape;
     enum ifd_tensor_format format;
-    bool optional;               /* inputs */
+    bool optional;  /* inputs */
+    bool is_hidden; /* the server's own: a state of a sequence; clients do not see it */
     struct ifd_image_rule image; /* inputs */
     struct ifd_sound_rule sound; /* inputs */
     float scale;                 /* quantized tensors: for pictures; 0 otherwise */
@@ -116,6 +117,14 @@ struct ifd_level_policy_info {
     struct ifd_queue_policy_info policy;
 };
 
+/** A state of a sequence: an output of one request is an input of the next; zeros before the
+ *  first. */
+struct ifd_state_info {
+    struct ifd_tensor_info tensor; /* name: of the input; first */
+    const char *output_name;
+    uint32_t input, output; /* of the description; set when it is complete */
+};
+
 struct ifd_model_desc {
     const char *name;
     int64_t version;
@@ -146,6 +155,11 @@ struct ifd_model_desc {
     uint32_t preferred_batch_size_count;
     uint64_t max_queue_delay_us;
     bool preserve_ordering;
+    bool has_sequences;
+    uint64_t max_sequence_idle_us;
+    uint32_t max_sequences; /* at a time */
+    const struct ifd_state_info *state;
+    uint32_t state_count;
     uint32_t priority_levels, default_priority_level;
     struct ifd_queue_policy_info queue_policy;
     const struct ifd_level_policy_info *level_policy; /* of some levels, instead of queue_policy */

@@ -160,6 +160,70 @@ static enum ifd_code complete_side(const struct side *side, bool has_batch, stru
     return code;
 }
 
+/* ---- sequences ---- */
+
+static bool is_open(const struct ifd_shape *shape)
+{
+    for (uint32_t d = 0; d < shape->rank; d++) {
+        if (shape->dim[d] == IFD_DIM_ANY) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Input and output of a state are one tensor of one size, which the config may name, too. */
+static enum ifd_code check_state(const struct ifd_state_info *state,
+                                 const struct ifd_tensor_info *input,
+                                 const struct ifd_tensor_info *output, struct ifd_err *err)
+{
+    const struct ifd_tensor_info *given = &state->tensor;
+    if (input->is_hidden || output->is_hidden) {
+        return ifd_fail(err, IFD_INVALID, "config line %u: a tensor is of two states", given->line);
+    }
+    const bool is_same = input->dtype == output->dtype && input->dtype != IFD_STR &&
+                         dims_agree(&output->shape, &input->shape, false) &&
+                         (!given->has_dtype || given->dtype == input->dtype) &&
+                         (!given->has_shape || dims_agree(&given->shape, &input->shape, false));
+    if (!is_same || is_open(&input->shape)) {
+        return ifd_fail(err, IFD_INVALID,
+                        "config line %u: state of input \"%s\" %s %s and output \"%s\" %s %s: "
+                        "expected the same, of fixed size",
+                        given->line, input->name, ifd_dtype_wire_name(input->dtype),
+                        shape_text(&input->shape).s, output->name,
+                        ifd_dtype_wire_name(output->dtype), shape_text(&output->shape).s);
+    }
+    return IFD_OK;
+}
+
+/* Finds the tensors of all states and hides them. */
+static enum ifd_code complete_states(struct ifd_model_desc *manifest, struct ifd_arena *arena,
+                                     struct ifd_err *err)
+{
+    struct ifd_state_info *state =
+        ifd_arena_take_array(arena, manifest->state_count, sizeof(*state));
+    enum ifd_code code = state ? IFD_OK : ifd_arena_fail(arena, sizeof(*state), err);
+    for (uint32_t i = 0; i < manifest->state_count && !code; i++) {
+        state[i] = manifest->state[i];
+        const struct ifd_tensor_info *input =
+            find(manifest->input, manifest->input_count, state[i].tensor.name);
+        const struct ifd_tensor_info *output =
+            find(manifest->output, manifest->output_count, state[i].output_name);
+        if (!input || !output) {
+            return ifd_fail(err, IFD_INVALID, "config line %u: the model has no %s \"%.80s\"",
+                            state[i].tensor.line, input ? "output" : "input",
+                            input ? state[i].output_name : state[i].tensor.name);
+        }
+        code = check_state(&state[i], input, output, err);
+        state[i].input = (uint32_t)(input - manifest->input);
+        state[i].output = (uint32_t)(output - manifest->output);
+        ((struct ifd_tensor_info *)(uintptr_t)input)->is_hidden = true;
+        ((struct ifd_tensor_info *)(uintptr_t)output)->is_hidden = true;
+    }
+    manifest->state = state;
+    return code;
+}
+
 enum ifd_code ifd_manifest_complete(struct ifd_model_desc *manifest,
                                     const struct ifd_model_info *info, struct ifd_arena *arena,
                                     struct ifd_err *err)
@@ -174,7 +238,10 @@ enum ifd_code ifd_manifest_complete(struct ifd_model_desc *manifest,
                         manifest->max_batch_size, IFD_MAX_BATCH);
     }
     enum ifd_code code = complete_side(&input, has_batch, arena, err);
-    return code ? code : complete_side(&output, has_batch, arena, err);
+    if (!code) {
+        code = complete_side(&output, has_batch, arena, err);
+    }
+    return code ? code : complete_states(manifest, arena, err);
 }
 
 /* Checks tensor index of a model without a file. */

@@ -304,7 +304,7 @@ static const struct ifd_field_row model_rows[] = {
     {"parameters", read_parameter, IFD_FIELD_EACH},
     {"dynamic_batching", read_batching, 0},
     {"model_transaction_policy", read_transaction, 0},
-    {"sequence_batching", ifd_field_refuse, 0},
+    {"sequence_batching", ifd_manifest_read_sequences, 0},
     {"ensemble_scheduling", ifd_field_refuse, 0},
     {"optimization", NULL, 0},
     {"response_cache", NULL, 0},
@@ -326,6 +326,8 @@ void ifd_manifest_init(struct ifd_model_desc *manifest)
                                         .backend = "",
                                         .default_model_filename = "",
                                         .policy_latest_count = 1,
+                                        .max_sequence_idle_us = 1000000,
+                                        .max_sequences = 256,
                                         .queue_policy.reject = true};
 }
 

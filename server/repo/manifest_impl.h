@@ -9,6 +9,8 @@ enum ifd_code ifd_manifest_read_input(struct ifd_fields *c, const struct ifd_tex
                                       void *at);
 enum ifd_code ifd_manifest_read_output(struct ifd_fields *c, const struct ifd_text_field *f,
                                        void *at);
+enum ifd_code ifd_manifest_read_sequences(struct ifd_fields *c, const struct ifd_text_field *f,
+                                          void *at);
 enum ifd_code ifd_manifest_read_warm_up(struct ifd_fields *c, const struct ifd_text_field *f,
                                         void *at);
 

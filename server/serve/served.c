@@ -317,10 +317,15 @@ enum ifd_code ifd_served_start(const struct ifd_served_options *options,
         code = init_stats(version, &served->stats, err);
     }
     if (!code) {
+        code =
+            ifd_sequences_create(&version->desc, options->request_alloc, &served->sequences, err);
+    }
+    if (!code) {
         code = ifd_metrics_take_model(options->metrics, version->name, version->number_text,
                                       &served->metrics, err);
     }
     if (code) {
+        ifd_sequences_destroy(served->sequences);
         return code;
     }
     for (uint32_t i = 0; i < count; i++) {
@@ -329,6 +334,7 @@ enum ifd_code ifd_served_start(const struct ifd_served_options *options,
     code = make_lane(options, version, served, threads, err);
     if (code) {
         ifd_metrics_give_model(options->metrics, served->metrics);
+        ifd_sequences_destroy(served->sequences);
         return code;
     }
     version->served = served;
@@ -339,5 +345,6 @@ void ifd_served_stop(const struct ifd_served_options *options, struct ifd_versio
 {
     struct ifd_served *served = version->served;
     ifd_lane_destroy(served->lane);
+    ifd_sequences_destroy(served->sequences);
     ifd_metrics_give_model(options->metrics, served->metrics);
 }

@@ -5,6 +5,7 @@
 #include "api/core/service.h"
 #include "engine/base/log.h"
 #include "server/serve/ahead.h"
+#include "server/serve/sequences.h"
 #include "server/obs/metrics.h"
 #include "server/repo/budget.h"
 #include "server/repo/model.h"
@@ -16,7 +17,8 @@ struct ifd_served {
     struct ifd_queue_bound *bound;
     struct ifd_lane *lane;
     struct ifd_metric_set *metrics;
-    struct ifd_pulse pulse; /* loop thread */
+    struct ifd_pulse pulse;          /* loop thread */
+    struct ifd_sequences *sequences; /* NULL: none; loop thread */
 };
 
 struct ifd_served_options {

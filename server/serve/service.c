@@ -12,6 +12,7 @@ struct service_job {
     struct ifd_service *service;
     struct ifd_infer_request *request;
     struct ifd_version *version;
+    struct ifd_sequence *sequence; /* NULL: of none */
     bool is_cancelled;
     struct service_job *spare;
 };
@@ -52,6 +53,16 @@ static void give_job(struct service_job *job)
     service->spare_count++;
 }
 
+static void settle_sequence(struct service_job *job, bool has_run)
+{
+    struct ifd_served *served = job->version->served;
+    if (job->sequence) {
+        ifd_sequence_settle(served->sequences, job->sequence, job->request, has_run,
+                            ifd_monotonic_ns());
+        job->sequence = NULL;
+    }
+}
+
 /* Answers a job that ran. */
 static void answer(struct service_job *job)
 {
@@ -59,6 +70,7 @@ static void answer(struct service_job *job)
     struct ifd_served *served = job->version->served;
     struct ifd_service *service = job->service;
     enum ifd_code code = job->job.code;
+    settle_sequence(job, code == IFD_OK);
     ifd_count_job(served, &job->job, request->received_ns);
     if (code == IFD_DEADLINE) {
         ifd_metric_add(service->options.metrics, IFD_METRIC_LIMIT_HITS, IFD_LIMIT_QUEUE_TIME, 1);
@@ -234,6 +246,7 @@ static struct service_job *make_job(struct ifd_service *service, struct ifd_infe
     }
     job->request = request;
     job->version = version;
+    job->sequence = NULL;
     job->is_cancelled = false;
     job->job = (struct ifd_job){
         .completion = {.fn = finish},
@@ -259,6 +272,7 @@ static struct service_job *make_job(struct ifd_service *service, struct ifd_infe
 static void drop_job(struct service_job *job, enum ifd_code code)
 {
     struct ifd_infer_request *request = job->request;
+    settle_sequence(job, false);
     job->service->deadlines -= job->job.deadline_ns > 0;
     ifd_count_failure(job->version->served, request->received_ns, code);
     request->service_private = NULL;
@@ -288,6 +302,14 @@ static enum ifd_code submit(struct ifd_service *service, struct ifd_infer_reques
     struct service_job *job = make_job(service, request, level);
     if (!job) {
         return ifd_fail(err, IFD_NOMEM, "no memory for a request");
+    }
+    if (served->sequences) {
+        code = ifd_sequences_begin(served->sequences, request, ifd_monotonic_ns(), &job->sequence,
+                                   &job->job.wanted, err);
+    }
+    if (code) {
+        drop_job(job, code);
+        return code;
     }
     if (is_late(&job->job)) { /* its picture or its JSON took longer */
         drop_job(job, IFD_DEADLINE);

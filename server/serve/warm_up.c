@@ -190,7 +190,7 @@ static enum ifd_code check_sample(const struct ifd_warm_up_info *sample,
         const struct ifd_tensor_info *info = &desc->input[i];
         const struct ifd_warm_input_info *input = find_input(sample, info->name);
         used += input != NULL;
-        if (!input && !info->optional) {
+        if (!input && !info->optional && !info->is_hidden) {
             return ifd_fail(err, IFD_INVALID, "input \"%s\" is missing", info->name);
         }
         if (input && input->tensor.dtype != info->dtype) {
@@ -312,6 +312,9 @@ static enum ifd_code run_sample(struct ifd_warm_up *self, struct ifd_runner *run
         if (from) {
             code = make_input(self->version, from, sample->batch_size, arena, &input[i], err);
             is_made_up = is_made_up || from->fill != IFD_WARM_FILE;
+        } else if (!code && desc->input[i].is_hidden) { /* the beginning of a sequence */
+            const struct ifd_warm_input_info zeros = {.tensor = desc->input[i]};
+            code = make_input(self->version, &zeros, sample->batch_size, arena, &input[i], err);
         }
     }
     for (uint32_t i = 0; i < sample->count && !code; i++) {

@@ -3,6 +3,7 @@ converted), over HTTP to both backends, with the answers of PyTorch, ONNX Runtim
 
 import json
 import pathlib
+import time
 import unittest
 
 import numpy as np
@@ -163,6 +164,109 @@ class OpenDimensions(support.ServerCase):
             with self.assertRaisesRegex(InferenceServerException, words):
                 self.infer("open", *shape)
         self.assertEqual(self.infer("open", 1, 3, 16, 24).as_numpy("22").shape, (1, 16, 24))
+
+
+class Sequences(support.ServerCase):
+    """State that a config names belongs to the sequence of a request."""
+
+    network = "golden/exported/own_stream_cell_ts"
+    # of in1 and in2
+    config = """
+        sequence_batching {
+          max_sequence_idle_microseconds: IDLE
+          oldest { max_candidate_sequences: 2 }
+          state [ { input_name: "in1" output_name: "75" data_type: TYPE_FP32 dims: [1, 1, 8] },
+                  { input_name: "in2" output_name: "76" } ]
+        }
+    """
+
+    @classmethod
+    def prepare(cls, folder):
+        model = support.shared(f"{cls.network}/model.onnx")
+        support.add_model(folder, "plain", model)
+        for name, idle_us in ("stream", 600_000_000), ("short", 100_000):
+            support.add_model(folder, name, model, config=cls.config.replace("IDLE", str(idle_us)))
+
+    def setUp(self):
+        self.client = triton.InferenceServerClient(
+            self.server.address, network_timeout=support.ANSWER_SECONDS
+        )
+        self.addCleanup(self.client.close)
+        self.x = [
+            np.load(support.shared(f"{self.network}/set{k}/in0.npy")) for k in range(2)
+        ]
+        state = [np.load(support.shared(f"{self.network}/set0/in{i}.npy")) for i in (1, 2)]
+        self.zeros = [np.zeros_like(array) for array in state]
+
+    def infer(self, model, arrays, **options):
+        tensors = []
+        for i, array in enumerate(arrays):
+            tensors.append(triton.InferInput(f"in{i}", list(array.shape), "FP32"))
+            tensors[-1].set_data_from_numpy(array)
+        return self.client.infer(model, tensors, **options)
+
+    def expected(self, xs):
+        """The answers of the same network, with the states carried by hand."""
+        state, answers = self.zeros, []
+        for x in xs:
+            result = self.infer("plain", [x, *state])
+            state = [result.as_numpy("75"), result.as_numpy("76")]
+            answers.append(result.as_numpy("84"))
+        return answers
+
+    def step(self, x, id, model="stream", **options):
+        result = self.infer(model, [x], sequence_id=id, **options)
+        self.assertIsNone(result.as_numpy("75"))
+        return result.as_numpy("84")
+
+    def refused(self, words, x, id, **options):
+        with self.assertRaisesRegex(InferenceServerException, words):
+            self.step(x, id, **options)
+
+    def test_requests_of_a_sequence_share_their_state_and_no_other(self):
+        a, b = self.x
+        want = self.expected([a, b, b])
+        other = self.expected([b, b])
+        self.assertFalse(np.array_equal(want[1], want[2]))
+        got = [self.step(a, 7, sequence_start=True)]
+        mixed = [self.step(b, "tram 9", sequence_start=True)]
+        got.append(self.step(b, 7))
+        mixed.append(self.step(b, "tram 9", sequence_end=True))
+        got.append(self.step(b, 7, sequence_end=True))
+        for answer, right in zip(got + mixed, want + other):
+            np.testing.assert_array_equal(answer, right)
+        self.refused("must specify the START flag", a, 7)
+        again = self.step(a, 7, sequence_start=True, sequence_end=True)
+        np.testing.assert_array_equal(again, want[0])
+
+    def test_what_is_not_allowed_is_refused_and_the_server_goes_on(self):
+        x = self.x[0]
+        self.refused("correlation ID", x, 0)
+        self.refused("at most 127", x, "x" * 200, sequence_start=True)
+        self.refused("must specify the START flag", x, 1)
+        self.step(x, 1, sequence_start=True)
+        self.step(x, 2, sequence_start=True)
+        self.refused("2 sequences of model 'stream' are open", x, 3, sequence_start=True)
+        self.step(x, 1, sequence_end=True)
+        self.step(x, 3, sequence_start=True, sequence_end=True)
+        self.step(x, 2, sequence_end=True)
+
+    def test_a_sequence_that_nobody_uses_is_forgotten(self):
+        x = self.x[0]
+        for id in range(3):
+            self.step(x, id + 1, "short", sequence_start=True)
+            time.sleep(0.2)
+        self.refused("must specify the START flag", x, 1, model="short")
+
+    def test_states_are_hidden(self):
+        metadata = json.loads(self.server.ask("GET", "/v2/models/stream").data)
+        self.assertEqual([row["name"] for row in metadata["inputs"]], ["in0"])
+        self.assertEqual([row["name"] for row in metadata["outputs"]], ["84"])
+        config = json.loads(self.server.ask("GET", "/v2/models/stream/config").data)
+        states = config["sequence_batching"]["state"]
+        self.assertEqual([row["input_name"] for row in states], ["in1", "in2"])
+        with self.assertRaisesRegex(InferenceServerException, "in1"):
+            self.infer("stream", [self.x[0], *self.zeros], sequence_id=5, sequence_start=True)
 
 
 class Loops(support.ServerCase):

@@ -343,7 +343,8 @@ static void values_where_messages_belong_are_refused(void)
 
 static void what_would_change_meaning_is_refused(void)
 {
-    expect_refused("sequence_batching { }", IFD_UNSUPPORTED, "sequence_batching");
+    expect_refused("sequence_batching { control_input { name: \"START\" } }", IFD_UNSUPPORTED,
+                   "control_input");
     expect_refused("ensemble_scheduling { }", IFD_UNSUPPORTED, "ensemble_scheduling");
     expect_refused("model_repository_agents { agents { name: \"checksum\" } }", IFD_UNSUPPORTED,
                    "model_repository_agents");
