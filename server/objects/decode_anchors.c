@@ -293,8 +293,5 @@ static enum ifd_code decode(const struct ifd_decoding *decoding, struct ifd_err 
                                         plan->keypoint_count, err);
 }
 
-const struct ifd_decoder ifd_decoder_ssd_anchors = {.name = "ssd_anchors",
-                                                    .task = IFD_TASK_DETECTION,
-                                                    .role_count = ROLES,
-                                                    .prepare = prepare,
-                                                    .decode = decode};
+const struct ifd_decoder ifd_decoder_ssd_anchors = {
+    .name = "ssd_anchors", .task = IFD_TASK_DETECTION, .prepare = prepare, .decode = decode};

@@ -83,8 +83,5 @@ static enum ifd_code decode(const struct ifd_decoding *decoding, struct ifd_err 
     return IFD_OK;
 }
 
-const struct ifd_decoder ifd_decoder_classes = {.name = "classes",
-                                                .task = IFD_TASK_CLASSIFICATION,
-                                                .role_count = 1,
-                                                .prepare = prepare,
-                                                .decode = decode};
+const struct ifd_decoder ifd_decoder_classes = {
+    .name = "classes", .task = IFD_TASK_CLASSIFICATION, .prepare = prepare, .decode = decode};

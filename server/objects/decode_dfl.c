@@ -193,8 +193,5 @@ static enum ifd_code decode(const struct ifd_decoding *decoding, struct ifd_err 
                                         plan->keypoint_count, err);
 }
 
-const struct ifd_decoder ifd_decoder_yolo_dfl = {.name = "yolo_dfl",
-                                                 .task = IFD_TASK_DETECTION,
-                                                 .role_count = 1,
-                                                 .prepare = prepare,
-                                                 .decode = decode};
+const struct ifd_decoder ifd_decoder_yolo_dfl = {
+    .name = "yolo_dfl", .task = IFD_TASK_DETECTION, .prepare = prepare, .decode = decode};

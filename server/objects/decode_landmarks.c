@@ -185,8 +185,5 @@ static enum ifd_code decode(const struct ifd_decoding *decoding, struct ifd_err 
     return IFD_OK;
 }
 
-const struct ifd_decoder ifd_decoder_landmarks = {.name = "landmarks",
-                                                  .task = IFD_TASK_KEYPOINTS,
-                                                  .role_count = ROLES,
-                                                  .prepare = prepare,
-                                                  .decode = decode};
+const struct ifd_decoder ifd_decoder_landmarks = {
+    .name = "landmarks", .task = IFD_TASK_KEYPOINTS, .prepare = prepare, .decode = decode};

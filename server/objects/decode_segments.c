@@ -236,8 +236,5 @@ static enum ifd_code decode(const struct ifd_decoding *decoding, struct ifd_err 
                : draw_mask(decoding, &grid, &rows, &columns, err);
 }
 
-const struct ifd_decoder ifd_decoder_argmax = {.name = "argmax",
-                                               .task = IFD_TASK_SEGMENTATION,
-                                               .role_count = 1,
-                                               .prepare = prepare,
-                                               .decode = decode};
+const struct ifd_decoder ifd_decoder_argmax = {
+    .name = "argmax", .task = IFD_TASK_SEGMENTATION, .prepare = prepare, .decode = decode};

@@ -87,8 +87,5 @@ static enum ifd_code decode(const struct ifd_decoding *decoding, struct ifd_err 
     return code ? code : ifd_candidates_finish(&candidates, decoding, true, NULL, 0, err);
 }
 
-const struct ifd_decoder ifd_decoder_ssd_postprocessed = {.name = "ssd_postprocessed",
-                                                          .task = IFD_TASK_DETECTION,
-                                                          .role_count = ROLES,
-                                                          .prepare = prepare,
-                                                          .decode = decode};
+const struct ifd_decoder ifd_decoder_ssd_postprocessed = {
+    .name = "ssd_postprocessed", .task = IFD_TASK_DETECTION, .prepare = prepare, .decode = decode};

@@ -138,4 +138,4 @@ static enum ifd_code decode(const struct ifd_decoding *decoding, struct ifd_err 
 }
 
 const struct ifd_decoder ifd_decoder_ctc = {
-    .name = "ctc", .task = IFD_TASK_TEXT, .role_count = 1, .prepare = prepare, .decode = decode};
+    .name = "ctc", .task = IFD_TASK_TEXT, .prepare = prepare, .decode = decode};

@@ -291,8 +291,5 @@ static enum ifd_code decode(const struct ifd_decoding *decoding, struct ifd_err 
     return code ? code : ifd_candidates_finish(&candidates, decoding, false, NULL, 0, err);
 }
 
-const struct ifd_decoder ifd_decoder_yolo_grid = {.name = "yolo_grid",
-                                                  .task = IFD_TASK_DETECTION,
-                                                  .role_count = IFD_LEVELS_MAX,
-                                                  .prepare = prepare,
-                                                  .decode = decode};
+const struct ifd_decoder ifd_decoder_yolo_grid = {
+    .name = "yolo_grid", .task = IFD_TASK_DETECTION, .prepare = prepare, .decode = decode};

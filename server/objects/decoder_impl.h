@@ -42,7 +42,6 @@ struct ifd_plan {
 struct ifd_decoder {
     const char *name;
     enum ifd_model_task task;
-    uint32_t role_count; /* outputs that it may read, at most */
     /** Finds its outputs, reads its parameters, compares them with the outputs' forms, and returns
      *  a plan in the version's arena. */
     enum ifd_code (*prepare)(struct ifd_setup *setup, struct ifd_plan **ret, struct ifd_err *err);

@@ -158,6 +158,55 @@ class Objects(support.ServerCase):
         height, width = bird["mask"]["size"]
         np.testing.assert_array_equal(inside.reshape(width, height).T == 1, got == 3)
 
+    def ask(self, model, body, content_type="image/png", query=""):
+        response = self.server.ask("POST", f"/v2/models/{model}/infer?{query}", body,
+                                   {"Content-Type": content_type})
+        self.assertEqual(response.status, 200, response.data[:500])
+        return json.loads(response.data)
+
+    def test_a_face_is_the_same_however_it_is_sent(self):
+        """In each orientation, as a frame, in other sizes and as a region of a larger picture."""
+        original, want = Image.open(picture("grace_hopper.bmp")).convert("RGB"), None
+
+        def assert_same(answer, scale=1.0, offset=(0, 0)):
+            got, = answer["objects"]
+            self.assert_box(got["box"], np.array(want["box"]) * scale + np.tile(offset, 2))
+            apart = np.array(got["keypoints"])[:, :2] - (
+                np.array(want["keypoints"])[:, :2] * scale + offset)
+            self.assertLess(np.linalg.norm(apart, axis=1).max(), 2 * max(scale, 1))
+
+        stored = (None, None, Image.FLIP_LEFT_RIGHT, Image.ROTATE_180, Image.FLIP_TOP_BOTTOM,
+                  Image.TRANSPOSE, Image.ROTATE_90, Image.TRANSVERSE, Image.ROTATE_270)
+        for orientation in range(1, 9):
+            with self.subTest(orientation=orientation):
+                turned = original
+                if stored[orientation] is not None:
+                    turned = original.transpose(stored[orientation])
+                exif, buffer = Image.Exif(), io.BytesIO()
+                exif[0x112] = orientation
+                turned.save(buffer, "JPEG", quality=98, subsampling=0, exif=exif)
+                answer = self.ask("face", buffer.getvalue(), "image/jpeg")
+                self.assertEqual(answer["image"], {"width": 512, "height": 600})
+                if orientation == 1: # a JPEG is made smaller in another way than a BMP
+                    want, = answer["objects"]
+                assert_same(answer)
+        want, = self.see("face", "grace_hopper.bmp")["objects"]
+        luma, blue, red = original.convert("YCbCr").split()
+        half = original.width // 2, original.height // 2
+        chroma = np.stack([np.asarray(c.resize(half, Image.BOX), float) for c in (blue, red)], -1)
+        frame = [np.asarray(luma, float) * 219 / 255 + 16, (chroma - 128) * 224 / 255 + 128]
+        nv12 = b"".join(p.round().astype(np.uint8).tobytes() for p in frame)
+        assert_same(self.ask("face", nv12, "video/x-raw; format=NV12; width=512; height=600"))
+        for scale in (0.5, 1.75):
+            buffer = io.BytesIO()
+            original.resize((int(512 * scale), int(600 * scale)), Image.BICUBIC).save(buffer, "PNG")
+            assert_same(self.ask("face", buffer.getvalue()), scale)
+        larger, buffer = Image.new("RGB", (900, 800), "gray"), io.BytesIO()
+        larger.paste(original, (301, 77))
+        larger.save(buffer, "PNG")
+        assert_same(self.ask("face", buffer.getvalue(), query="region=301,77,512,600"), 1,
+                    (301, 77))
+
     def test_drawings_change_the_picture_where_objects_are(self):
         original = np.asarray(Image.open(picture("grace_hopper.bmp")).convert("RGB"), int)
         drawn = self.see("face", "grace_hopper.bmp", accept="image/png")
