@@ -39,10 +39,12 @@ enum ifd_code test_model_build(struct ifd_model *model, struct ifd_err *err)
     return ifd_model_build(model, &parsed, err);
 }
 
-static void set_caches(struct ifd_cpu *cpu, const struct test_run_options *options)
+void test_engine_set_cpu(struct ifd_engine *engine, const struct ifd_cpu *cpu)
 {
-    cpu->l2_bytes = options->l2_bytes;
-    cpu->l3_bytes = options->l3_bytes;
+    engine->registry.host.cpu = *cpu;
+    for (uint32_t i = 0; i < engine->registry.count; i++) {
+        engine->registry.slot[i].host.cpu = *cpu;
+    }
 }
 
 struct test_run test_run_open(const struct test_run_options *options)
@@ -56,10 +58,10 @@ struct test_run test_run_open(const struct test_run_options *options)
     engine.backend_count = options->falls_back ? 2 : 1;
     REQUIRE_OK(ifd_engine_create(&engine, &run.engine, &err), &err);
     if (options->l2_bytes > 0) {
-        set_caches(&run.engine->registry.host.cpu, options);
-        for (uint32_t i = 0; i < run.engine->registry.count; i++) {
-            set_caches(&run.engine->registry.slot[i].host.cpu, options);
-        }
+        struct ifd_cpu cpu = run.engine->registry.host.cpu;
+        cpu.l2_bytes = options->l2_bytes;
+        cpu.l3_bytes = options->l3_bytes;
+        test_engine_set_cpu(run.engine, &cpu);
     }
     REQUIRE_OK(ifd_model_create(run.engine, &options->model, &run.model, &err), &err);
     return run;

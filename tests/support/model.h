@@ -10,6 +10,9 @@
 IFD_NODISCARD enum ifd_code test_engine(const struct ifd_alloc *alloc, bool with_fake,
                                         struct ifd_engine **ret_engine, struct ifd_err *err);
 
+/** The engine takes this machine for one with that CPU; before a model is made. */
+void test_engine_set_cpu(struct ifd_engine *engine, const struct ifd_cpu *cpu);
+
 /** Optimizes and plans what the test has put into model->graph; ports are named after the
  *  values. */
 IFD_NODISCARD enum ifd_code test_model_build(struct ifd_model *model, struct ifd_err *err);

@@ -135,9 +135,10 @@ static struct test_run open_run(const struct test_network *network, const struct
         .model = {.max_threads = way->threads, .releases_weights = way->releases},
         .l2_bytes = way->l2_bytes,
         .l3_bytes = 8 * way->l2_bytes});
-    struct ifd_cpu *cpu = &run.engine->registry.host.cpu;
-    if (way->halves && (cpu->flags & IFD_CPU_AVX512)) {
-        cpu->flags ^= IFD_CPU_AVX512_HALVES;
+    struct ifd_cpu cpu = run.engine->registry.host.cpu;
+    if (way->halves && (cpu.flags & IFD_CPU_AVX512)) {
+        cpu.flags ^= IFD_CPU_AVX512_HALVES;
+        test_engine_set_cpu(run.engine, &cpu);
     }
     test_network_build(network, &run.model->graph);
     test_run_input(&run, 0);

@@ -531,7 +531,7 @@ static void transpose_conv2d_of_huge_strides_is_left_to_others(void)
                                            .input_count = 3,
                                            .output = &image,
                                            .output_count = 1};
-        EXPECT_INT(ifd_backend_cpuacc.cost(device, &node, &err), strides[i][0] == 4);
+        EXPECT_INT(ifd_backend_cpuacc.cost(device, &node, &err) > 0, strides[i][0] == 4);
     }
     ifd_backend_cpuacc.close(device);
 }
@@ -556,7 +556,7 @@ static void averages_of_8_bits_over_huge_windows_are_left_to_others(void)
                                            .input_count = 1,
                                            .output = &out,
                                            .output_count = 1};
-        EXPECT_INT(ifd_backend_cpuacc.cost(device, &node, &err), height <= 2000);
+        EXPECT_INT(ifd_backend_cpuacc.cost(device, &node, &err) > 0, height <= 2000);
     }
     ifd_backend_cpuacc.close(device);
 }

@@ -139,9 +139,10 @@ static void open_run(const struct layer *layer, struct run *run)
                                                .exact = layer->exact,
                                                .no_cpu_features = layer->no_cpu_features};
     REQUIRE_OK(ifd_engine_create(&options, &run->engine, &err), &err);
-    struct ifd_cpu *cpu = &run->engine->registry.host.cpu;
-    cpu->l2_bytes = layer->l2_bytes;
-    cpu->flags = (cpu->flags & ~(uint32_t)IFD_CPU_AVX512_HALVES) | layer->cpu_flags;
+    struct ifd_cpu cpu = run->engine->registry.host.cpu;
+    cpu.l2_bytes = layer->l2_bytes;
+    cpu.flags = (cpu.flags & ~(uint32_t)IFD_CPU_AVX512_HALVES) | layer->cpu_flags;
+    test_engine_set_cpu(run->engine, &cpu);
     REQUIRE_OK(ifd_model_create(run->engine,
                                 &(struct ifd_model_options){.max_threads = layer->threads},
                                 &run->model, &err),
