@@ -59,6 +59,18 @@ static double naive_unary(int op, double x, double p0, double p1)
         return 0.5 * x * (1.0 + tanh(0.79788456080286536 * (x + 0.044715 * x * x * x)));
     case IFD_UNARY_LOG:
         return log(x);
+    case IFD_UNARY_ROUND:
+        return nearbyint(x);
+    case IFD_UNARY_FLOOR:
+        return floor(x);
+    case IFD_UNARY_CEIL:
+        return ceil(x);
+    case IFD_UNARY_TRUNC:
+        return trunc(x);
+    case IFD_UNARY_ERF:
+        return erf(x);
+    case IFD_UNARY_GELU:
+        return 0.5 * x * (1.0 + erf(x / sqrt(2.0)));
     default:
         return p0 * x + p1;
     }
@@ -74,6 +86,8 @@ static double tolerance(int op, double want)
         absolute = 0x1p-22;
     } else if (op == IFD_UNARY_GELU_TANH) {
         absolute = 0x1p-20;
+    } else if (op == IFD_UNARY_GELU) {
+        absolute = 2e-7 * 90; /* of a factor near 0, times x */
     } else if (op == IFD_UNARY_LOGISTIC) {
         absolute = 1e-36; /* where the exponential leaves the range of normal numbers */
     } else if (op == IFD_UNARY_SILU) {
@@ -189,6 +203,26 @@ static void check_prelu(const char *isa, const struct ifd_kern_eltwise *kern)
     check_free(&out);
 }
 
+/* Whole numbers and the error function where there is nothing to round. */
+static void check_ends(const char *isa, const struct ifd_kern_eltwise *kern)
+{
+    static const int whole[] = {IFD_UNARY_ROUND, IFD_UNARY_FLOOR, IFD_UNARY_CEIL, IFD_UNARY_TRUNC};
+    const float in[5 + 16] = {-INFINITY, INFINITY, NAN, 3e9f, 0.0f};
+    float out[5];
+    for (size_t i = 0; i < sizeof(whole) / sizeof(whole[0]); i++) {
+        kern->unary[whole[i]](5, in, out, 0.0f, 0.0f);
+        const bool is_kept = whole[i] == IFD_UNARY_TRUNC ? out[2] == 0.0f : isnan(out[2]);
+        if (out[0] != -INFINITY || out[1] != INFINITY || !is_kept || out[3] != 3e9f ||
+            out[4] != 0.0f) {
+            check_fail("%s: unary %d of infinities", isa, whole[i]);
+        }
+    }
+    kern->unary[IFD_UNARY_ERF](5, in, out, 0.0f, 0.0f);
+    if (out[0] != -1.0f || out[1] != 1.0f || !isnan(out[2]) || out[3] != 1.0f || out[4] != 0.0f) {
+        check_fail("%s: erf of infinities", isa);
+    }
+}
+
 static void check_specials(const char *isa, const struct ifd_kern_eltwise *kern)
 {
     float in[4 + 16] = {-INFINITY, INFINITY, -200.0f, 200.0f}, out[4];
@@ -264,6 +298,7 @@ int main(int argc, char **argv)
             check_prelu(isa.name, kern);
         }
         check_specials(isa.name, kern);
+        check_ends(isa.name, kern);
     }
     return timing ? 0 : check_end("eltwise");
 }

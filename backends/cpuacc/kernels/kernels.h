@@ -376,6 +376,12 @@ enum ifd_unary {
     IFD_UNARY_GELU_TANH,   /* the tanh form */
     IFD_UNARY_AFFINE,      /* p0*x + p1 */
     IFD_UNARY_LOG,         /* 2 ulp; numbers below 1.2e-38 count as that */
+    IFD_UNARY_ROUND,       /* halves to the even neighbour */
+    IFD_UNARY_FLOOR,
+    IFD_UNARY_CEIL,
+    IFD_UNARY_TRUNC, /* towards 0; NaN becomes 0 */
+    IFD_UNARY_ERF,   /* 3 ulp */
+    IFD_UNARY_GELU,  /* the exact form; absolute error 2e-7 times x */
     IFD_UNARY_COUNT
 };
 

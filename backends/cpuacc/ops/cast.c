@@ -1,16 +1,22 @@
-/* cast between f32, s32 and s64, and from 8-bit numbers. Conversions to integers truncate and
- * saturate; NaN becomes 0. */
+/* cast between f32, s32 and s64, and between f32 and 8-bit numbers. Conversions to integers
+ * truncate and saturate; NaN becomes 0. */
 #include "backends/cpuacc/driver.h"
 
+/* zero: what 0 is in the native form of s8 or u8. */
+typedef void cast_fn(const struct ifd_kernels *kernels, size_t count, const void *in, void *out,
+                     int32_t zero);
+
 struct cast_params {
-    void (*run)(size_t count, const void *in, void *out, uint8_t flip);
+    cast_fn *run;
     size_t count, in_bytes, out_bytes;
-    uint8_t flip; /* of s8 or u8 in native form */
+    int32_t zero;
 };
 
-static void f32_to_s32(size_t count, const void *in, void *out, uint8_t flip)
+static void f32_to_s32(const struct ifd_kernels *kernels, size_t count, const void *in, void *out,
+                       int32_t zero)
 {
-    (void)flip;
+    (void)kernels;
+    (void)zero;
     const float *x = in;
     int32_t *y = out;
     for (size_t i = 0; i < count; i++) {
@@ -21,56 +27,70 @@ static void f32_to_s32(size_t count, const void *in, void *out, uint8_t flip)
     }
 }
 
-static void s32_to_f32(size_t count, const void *in, void *out, uint8_t flip)
+static void s32_to_f32(const struct ifd_kernels *kernels, size_t count, const void *in, void *out,
+                       int32_t zero)
 {
-    (void)flip;
+    (void)kernels;
+    (void)zero;
     for (size_t i = 0; i < count; i++) {
         ((float *)out)[i] = (float)((const int32_t *)in)[i];
     }
 }
 
-static void s64_to_f32(size_t count, const void *in, void *out, uint8_t flip)
+static void s64_to_f32(const struct ifd_kernels *kernels, size_t count, const void *in, void *out,
+                       int32_t zero)
 {
-    (void)flip;
+    (void)kernels;
+    (void)zero;
     for (size_t i = 0; i < count; i++) {
         ((float *)out)[i] = (float)((const int64_t *)in)[i];
     }
 }
 
-static void s32_to_s64(size_t count, const void *in, void *out, uint8_t flip)
+static void s32_to_s64(const struct ifd_kernels *kernels, size_t count, const void *in, void *out,
+                       int32_t zero)
 {
-    (void)flip;
+    (void)kernels;
+    (void)zero;
     for (size_t i = 0; i < count; i++) {
         ((int64_t *)out)[i] = ((const int32_t *)in)[i];
     }
 }
 
 /* Keeps the low bits. */
-static void s64_to_s32(size_t count, const void *in, void *out, uint8_t flip)
+static void s64_to_s32(const struct ifd_kernels *kernels, size_t count, const void *in, void *out,
+                       int32_t zero)
 {
-    (void)flip;
+    (void)kernels;
+    (void)zero;
     for (size_t i = 0; i < count; i++) {
         ((int32_t *)out)[i] = (int32_t)(uint32_t)(uint64_t)((const int64_t *)in)[i];
     }
 }
 
-static void s8_to_f32(size_t count, const void *in, void *out, uint8_t flip)
+static void q8_to_f32(const struct ifd_kernels *kernels, size_t count, const void *in, void *out,
+                      int32_t zero)
 {
-    for (size_t i = 0; i < count; i++) {
-        ((float *)out)[i] = (float)(int8_t)(((const uint8_t *)in)[i] ^ flip);
-    }
+    kernels->quant.dequantize(count, in, 1, zero, out);
 }
 
-static void u8_to_f32(size_t count, const void *in, void *out, uint8_t flip)
+/* Elements whose digits behind the point go at a time. */
+#define CHUNK 256
+
+static void f32_to_q8(const struct ifd_kernels *kernels, size_t count, const void *in, void *out,
+                      int32_t zero)
 {
-    for (size_t i = 0; i < count; i++) {
-        ((float *)out)[i] = (float)(((const uint8_t *)in)[i] ^ flip);
+    float whole[CHUNK];
+    for (size_t at = 0; at < count; at += CHUNK) {
+        const size_t n = count - at < CHUNK ? count - at : CHUNK;
+        kernels->eltwise.unary[IFD_UNARY_TRUNC](n, (const float *)in + at, whole, 0, 0);
+        kernels->quant.quantize_by(n, whole, 1, zero, (ifd_q8 *)out + at);
     }
 }
 
 struct cast_row {
     enum ifd_dtype from, to;
-    void (*run)(size_t count, const void *in, void *out, uint8_t flip);
+    cast_fn *run;
 };
 
 static const struct cast_row *find(const struct ifd_node_view *node)
@@ -78,8 +98,9 @@ static const struct cast_row *find(const struct ifd_node_view *node)
     static const struct cast_row rows[] = {
         {IFD_F32, IFD_S32, f32_to_s32}, {IFD_S32, IFD_F32, s32_to_f32},
         {IFD_S64, IFD_F32, s64_to_f32}, {IFD_S32, IFD_S64, s32_to_s64},
-        {IFD_S64, IFD_S32, s64_to_s32}, {IFD_S8, IFD_F32, s8_to_f32},
-        {IFD_U8, IFD_F32, u8_to_f32},
+        {IFD_S64, IFD_S32, s64_to_s32}, {IFD_S8, IFD_F32, q8_to_f32},
+        {IFD_U8, IFD_F32, q8_to_f32},   {IFD_F32, IFD_S8, f32_to_q8},
+        {IFD_F32, IFD_U8, f32_to_q8},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         if (rows[i].from == node->input[0].desc->dtype && rows[i].to == node->output[0].dtype) {
@@ -105,8 +126,8 @@ static void run_cast(const struct ifd_acc_step *step, const struct ifd_acc_frame
     const struct ifd_acc_range range = ifd_acc_share(frame, p->count, 64);
     const uint8_t *in = ifd_acc_in(step, frame, 0);
     uint8_t *out = ifd_acc_out(step, frame);
-    p->run(range.end - range.begin, in + range.begin * p->in_bytes,
-           out + range.begin * p->out_bytes, p->flip);
+    p->run(step->kernels, range.end - range.begin, in + range.begin * p->in_bytes,
+           out + range.begin * p->out_bytes, p->zero);
 }
 
 static enum ifd_code cast_lower(struct ifd_acc_lowering *lowering,
@@ -122,7 +143,9 @@ static enum ifd_code cast_lower(struct ifd_acc_lowering *lowering,
         p->in_bytes = ifd_dtype_bytes(node->view.input[0].desc->dtype);
         p->out_bytes = ifd_dtype_bytes(node->view.output[0].dtype);
         p->count = lowering->base.value[out].bytes / p->out_bytes;
-        p->flip = ifd_acc_flip(node->view.input[0].desc->dtype);
+        p->zero = node->view.input[0].desc->dtype == IFD_S8 || node->view.output[0].dtype == IFD_S8
+                      ? IFD_Q8_SHIFT_S8
+                      : IFD_Q8_SHIFT_U8;
         step->max_threads = (uint32_t)(p->count / 4096) + 1;
         ifd_acc_name_step(lowering, "", 0, "cast");
     }

@@ -32,6 +32,7 @@ static struct f32_row f32_row(const struct ifd_node_view *node)
 {
     const struct ifd_clamp_attrs *clamp = node->attrs;
     const struct ifd_leaky_relu_attrs *leaky = node->attrs;
+    const struct ifd_gelu_attrs *gelu = node->attrs;
     switch (node->op) {
     case IFD_OP_RELU:
         return (struct f32_row){true, IFD_UNARY_CLAMP, 0, INFINITY};
@@ -61,6 +62,19 @@ static struct f32_row f32_row(const struct ifd_node_view *node)
         return (struct f32_row){true, IFD_UNARY_TANH, 0, 0};
     case IFD_OP_HARD_SWISH:
         return (struct f32_row){true, IFD_UNARY_HARDSWISH, 0, 0};
+    case IFD_OP_ROUND:
+        return (struct f32_row){true, IFD_UNARY_ROUND, 0, 0};
+    case IFD_OP_FLOOR:
+        return (struct f32_row){true, IFD_UNARY_FLOOR, 0, 0};
+    case IFD_OP_CEIL:
+        return (struct f32_row){true, IFD_UNARY_CEIL, 0, 0};
+    case IFD_OP_ERF:
+        return (struct f32_row){true, IFD_UNARY_ERF, 0, 0};
+    case IFD_OP_GELU:
+        return (struct f32_row){true, gelu->approximate ? IFD_UNARY_GELU_TANH : IFD_UNARY_GELU, 0,
+                                0};
+    case IFD_OP_SQUARE:
+        return (struct f32_row){true, IFD_UNARY_SQUARE, 0, 0};
     default:
         return (struct f32_row){false, IFD_UNARY_COUNT, 0, 0};
     }

@@ -56,11 +56,37 @@ static uint32_t along(struct ifd_builder *b, uint32_t list, uint32_t rank, int64
     return ifd_build_reshape(b, list, dim, rank);
 }
 
+/* The node that makes a value, NULL if it is none of this operator. */
+static const struct ifd_node *made_by(const struct ifd_builder *b, uint32_t value, enum ifd_op op)
+{
+    const uint32_t producer = b->code == IFD_OK && value < b->graph->value_count
+                                  ? b->graph->value[value].producer
+                                  : IFD_NONE;
+    return producer != IFD_NONE && b->graph->node[producer].op == op ? &b->graph->node[producer]
+                                                                     : NULL;
+}
+
+/* Stored numbers as floats: those that stepped() cast, where it made them, else a cast. */
+static uint32_t as_floats(struct ifd_builder *b, uint32_t x)
+{
+    const struct ifd_node *cast = made_by(b, x, IFD_OP_CAST);
+    const struct ifd_node *clamp = cast ? made_by(b, cast->input[0], IFD_OP_CLAMP) : NULL;
+    const struct ifd_node *add = clamp ? made_by(b, clamp->input[0], IFD_OP_ADD) : NULL;
+    const bool is_whole = add && made_by(b, add->input[0], IFD_OP_ROUND) &&
+                          ifd_build_content(b, add->input[1]).size > 0;
+    const struct ifd_clamp_attrs *range = clamp ? clamp->attrs : NULL;
+    const enum ifd_dtype dtype = ifd_build_desc(b, x)->dtype;
+    const float least = dtype == IFD_S8 ? -128 : 0, most = dtype == IFD_S8 ? 127 : 255;
+    const bool fits = is_whole && (dtype == IFD_S8 || dtype == IFD_U8) && range->min == least &&
+                      range->max == most;
+    return fits ? cast->input[0] : ifd_build_cast(b, x, IFD_F32);
+}
+
 /* x as numbers without its zero point. */
 static uint32_t centred(struct ifd_builder *b, uint32_t x, uint32_t zero_point, int64_t axis)
 {
     const uint32_t rank = ifd_build_desc(b, x)->shape.rank;
-    const uint32_t real = ifd_build_cast(b, x, IFD_F32);
+    const uint32_t real = as_floats(b, x);
     if (zero_point == IFD_NONE) {
         return real;
     }
@@ -176,15 +202,15 @@ static uint32_t product_scale(struct ifd_onnx_call *call)
                             along(b, call->input[4], 1, 0));
 }
 
-/* Sums as stored numbers; the scales of channels lie along an axis. The sums are s32 in between, so
- * that no pass moves the factor into the weights, which are whole numbers. */
+/* Sums as stored numbers; the scales of channels lie along an axis. The sums, which are whole, are
+ * rounded, so that no pass moves the factor into the weights, which are whole numbers, too. */
 static uint32_t scaled_down(struct ifd_onnx_call *call, uint32_t sums, uint32_t scale,
                             struct quant q, int64_t axis)
 {
     struct ifd_builder *b = call->b;
     const uint32_t factor =
         ifd_build_binary(b, IFD_OP_DIV, scale, ifd_build_reshape(b, q.scale, NULL, 0));
-    const uint32_t whole = ifd_build_cast(b, ifd_build_cast(b, sums, IFD_S32), IFD_F32);
+    const uint32_t whole = ifd_build_unary(b, IFD_OP_ROUND, sums);
     return stepped(b, IFD_OP_MUL, whole, factor, &q, axis);
 }
 

@@ -76,6 +76,12 @@ BINARY(max, IFD_BINARY_MAX)
 BINARY(squared_difference, IFD_BINARY_SQUARED_DIFFERENCE)
 #undef BINARY
 
+/* y where x has digits behind the point, else x, which may be no number. */
+INLINE vf whole(vf x, vf y)
+{
+    return vf_select(vf_lt(math_abs(x), vf_set1(0x1p23f)), y, x);
+}
+
 INLINE vf apply_unary(enum ifd_unary op, vf x, vf p0, vf p1)
 {
     const vf zero = vf_set1(0.0f), one = vf_set1(1.0f);
@@ -117,6 +123,26 @@ INLINE vf apply_unary(enum ifd_unary op, vf x, vf p0, vf p1)
     }
     case IFD_UNARY_LOG:
         return math_log(x);
+    case IFD_UNARY_ROUND:
+        return whole(x, vi_to_vf(vf_to_vi(x)));
+    case IFD_UNARY_FLOOR: {
+        const vf near = vi_to_vf(vf_to_vi(x));
+        return whole(x, vf_sub(near, vf_select(vf_lt(x, near), one, zero)));
+    }
+    case IFD_UNARY_CEIL: {
+        const vf near = vi_to_vf(vf_to_vi(x));
+        return whole(x, vf_add(near, vf_select(vf_lt(near, x), one, zero)));
+    }
+    case IFD_UNARY_TRUNC: {
+        const vf y = whole(x, vi_to_vf(vf_trunc(x)));
+        return vf_select(vf_lt(x, zero), y, vf_select(vf_lt(zero, x), y, zero));
+    }
+    case IFD_UNARY_ERF:
+        return math_erf(x);
+    case IFD_UNARY_GELU: {
+        const vf share = math_erf(vf_mul(x, vf_set1(0.707106781f)));
+        return vf_mul(vf_mul(vf_set1(0.5f), x), vf_add(one, share));
+    }
     case IFD_UNARY_AFFINE:
         return vf_fma(p0, x, p1);
     case IFD_UNARY_COUNT:
@@ -159,6 +185,12 @@ UNARY(silu, IFD_UNARY_SILU)
 UNARY(gelu_tanh, IFD_UNARY_GELU_TANH)
 UNARY(affine, IFD_UNARY_AFFINE)
 UNARY(log, IFD_UNARY_LOG)
+UNARY(round, IFD_UNARY_ROUND)
+UNARY(floor, IFD_UNARY_FLOOR)
+UNARY(ceil, IFD_UNARY_CEIL)
+UNARY(trunc, IFD_UNARY_TRUNC)
+UNARY(erf, IFD_UNARY_ERF)
+UNARY(gelu, IFD_UNARY_GELU)
 #undef UNARY
 
 static void prelu(size_t rows, size_t n, const float *in, size_t in_row, const float *slope,
@@ -203,5 +235,11 @@ const struct ifd_kern_eltwise IFD_TABLE = {
               [IFD_UNARY_SILU] = unary_silu,
               [IFD_UNARY_GELU_TANH] = unary_gelu_tanh,
               [IFD_UNARY_AFFINE] = unary_affine,
-              [IFD_UNARY_LOG] = unary_log},
+              [IFD_UNARY_LOG] = unary_log,
+              [IFD_UNARY_ROUND] = unary_round,
+              [IFD_UNARY_FLOOR] = unary_floor,
+              [IFD_UNARY_CEIL] = unary_ceil,
+              [IFD_UNARY_TRUNC] = unary_trunc,
+              [IFD_UNARY_ERF] = unary_erf,
+              [IFD_UNARY_GELU] = unary_gelu},
     .prelu = prelu};

@@ -78,4 +78,30 @@ INLINE vf math_tanh(vf x)
     return vf_select(vf_lt(size, vf_set1(0.625f)), small, large);
 }
 
+/* Up to 1 a polynomial, beyond it 1 - exp(-x^2) times one of 1 / (1 + 0.3275911 |x|). */
+INLINE vf math_erf(vf x)
+{
+    const vf one = vf_set1(1.0f);
+    vf size = math_abs(x), u = vf_mul(x, x);
+    vf p = vf_fma(vf_set1(-9.673590284364764e-06f), u, vf_set1(0.00011268253729213029f));
+    p = vf_fma(p, u, vf_set1(-0.0008484396385028958f));
+    p = vf_fma(p, u, vf_set1(0.005221053492277861f));
+    p = vf_fma(p, u, vf_set1(-0.026865437626838684f));
+    p = vf_fma(p, u, vf_set1(0.11283782869577408f));
+    p = vf_fma(p, u, vf_set1(-0.37612637877464294f));
+    vf small = vf_mul(vf_fma(p, u, vf_set1(1.128379225730896f)), x);
+    /* from 4.2 on it is 1 */
+    vf near = vf_min(size, vf_set1(4.2f));
+    vf t = vf_div(one, vf_fma(near, vf_set1(0.3275911f), one));
+    vf q = vf_fma(vf_set1(0.3166406750679016f), t, vf_set1(-0.10295194387435913f));
+    q = vf_fma(q, t, vf_set1(0.26448994874954224f));
+    q = vf_fma(q, t, vf_set1(0.15140438079833984f));
+    q = vf_fma(q, t, vf_set1(0.18591518700122833f));
+    q = vf_mul(vf_fma(q, t, vf_set1(0.18504002690315247f)), t);
+    vf large = vf_sub(one, vf_mul(q, math_exp_clamped(vf_mul(near, vf_sub(vf_set1(0.0f), near)))));
+    large = vf_from_bits(vi_or(vf_bits(large), vi_and(vf_bits(x), vi_set1(INT32_MIN))));
+    large = vf_select(vf_lt(vf_set1(0.5f), size), large, x); /* NaN stays */
+    return vf_select(vf_lt(size, one), small, large);
+}
+
 #endif
