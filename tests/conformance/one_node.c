@@ -95,6 +95,18 @@ static size_t input_bytes(const struct one_node *node, uint32_t slot)
     return bytes;
 }
 
+/* Fills the memory with bytes that are no number as floats, so that reading beside a tensor or
+ * before something is written shows. */
+static void poison(const struct ifd_memory_ops *ops, struct ifd_context *context, size_t bytes)
+{
+    struct ifd_err err = {0};
+    void *image = ifd_acquire(ifd_alloc_system(), bytes);
+    REQUIRE(image);
+    memset(image, 0xff, bytes);
+    REQUIRE_OK(ops->write(context, 0, image, bytes, &err), &err);
+    ifd_release(ifd_alloc_system(), image, bytes);
+}
+
 static void queue_run(struct one_node *node, const struct ifd_memory_ops *ops,
                       struct ifd_context *context, struct ifd_bound *bound,
                       const struct ifd_places *places)
@@ -138,6 +150,7 @@ static void run_on_device(struct one_node *node, const struct ifd_memory_ops *op
         .input = input, .output = output, .scratch = place(&end, scratch_bytes)};
     REQUIRE_OK(ops->context_create(device, end, &context, &err), &err);
     REQUIRE_OK(ops->bind(context, partition, &places, &bound, &err), &err);
+    poison(ops, context, end);
     queue_run(node, ops, context, bound, &places);
     ops->unbind(context, bound);
     ops->context_destroy(context);
