@@ -224,8 +224,8 @@ enum ifd_code ifd_gpu_compile(struct ifd_device *device, const struct ifd_partit
         .step_count = partition->step_count,
         .constant_bytes = partition->constant_bytes,
         .exact = true,
-        .precision_why_not =
-            view->precision == IFD_PRECISION_F32 ? NULL : "GpuAcc computes in f32"};
+        .precision = lowering.precision,
+        .precision_why_not = view->precision == IFD_PRECISION_BF16 ? "GpuAcc has no bf16" : NULL};
     *ret_partition = partition;
     return IFD_OK;
 }

@@ -26,6 +26,7 @@ struct ifd_gpu_lowering {
     const struct ifd_gpu_driver *const *driver; /* per node */
     struct ifd_gpu_draft *draft;
     uint32_t draft_count, draft_capacity;
+    enum ifd_precision precision; /* the lowest of the factors of any layer */
 };
 
 /** Keeps a call as the next step: builds its kernel and touches the memory of its values. name: of

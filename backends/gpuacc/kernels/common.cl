@@ -3,18 +3,19 @@
 //
 // A tensor is two parameters: its buffer, and the element at which it begins in there.
 
-#ifndef F16
-typedef float real; // as floats are stored; all arithmetic is in float
+typedef float real; // as tensors are stored; all arithmetic is in float
 inline float load1(global const real *x) { return *x; }
 inline float4 load4_full(global const real *x) { return vload4(0, x); }
 inline void store1(float v, global real *y) { *y = v; }
 inline void store4_full(float4 v, global real *y) { vstore4(v, 0, y); }
+
+// Weights of layers. W16: half precision, widened when they are read.
+#ifdef W16
+typedef half weight_t;
+inline float4 load4_weights(global const weight_t *w) { return vload_half4(0, w); }
 #else
-typedef half real;
-inline float load1(global const real *x) { return vload_half(0, x); }
-inline float4 load4_full(global const real *x) { return vload_half4(0, x); }
-inline void store1(float v, global real *y) { vstore_half(v, 0, y); }
-inline void store4_full(float4 v, global real *y) { vstore_half4(v, 0, y); }
+typedef float weight_t;
+inline float4 load4_weights(global const weight_t *w) { return vload4(0, w); }
 #endif
 
 // The first n elements; the others are 0, and their memory is not touched.

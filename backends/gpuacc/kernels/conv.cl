@@ -15,13 +15,13 @@
 // One input channel: lane of in[], times its row of weights.
 #define MAC(lane, channel)                                                                         \
     for (int s = 0; s < SLICES; s++) {                                                             \
-        const float4 weight = load4_full(row + (channel)*w_row + 4 * s);                           \
+        const float4 weight = load4_weights(row + (channel)*w_row + 4 * s);                        \
         for (int k = 0; k < PIXELS; k++) {                                                         \
             acc[k][s] = mad((float4)(in[k].lane), weight, acc[k][s]);                              \
         }                                                                                          \
     }
 
-kernel void conv2d(global const real *x, const uint x_at, global const real *w,
+kernel void conv2d(global const real *x, const uint x_at, global const weight_t *w,
                    global const float *bias, global real *y, const uint y_at, const int pixels,
                    const int in_h, const int in_w, const int in_c, const int out_h, const int out_w,
                    const int out_c, const int w_row, const int group_in, const int group_out,
@@ -47,7 +47,7 @@ kernel void conv2d(global const real *x, const uint x_at, global const real *w,
         }
     }
     for (int tap = 0; tap < kh * kw; tap++) {
-        global const real *row = w + tap * group_in * w_row + oc;
+        global const weight_t *row = w + tap * group_in * w_row + oc;
         int at[PIXELS]; // where the pixel lies that this tap sees; -1: outside
         for (int k = 0; k < PIXELS; k++) {
 #ifdef POINTWISE

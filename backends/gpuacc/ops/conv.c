@@ -2,6 +2,7 @@
  * convolution of one pixel. */
 #include "backends/gpuacc/ops/layer.h"
 #include "backends/gpuacc/tail.h"
+#include "engine/tensor/half.h"
 #include "inferd/op_attrs.h"
 
 #include <stdio.h>
@@ -64,6 +65,19 @@ static void pack_f32(const void *params, const void *source, void *packed)
     }
 }
 
+static void pack_f16(const void *params, const void *source, void *packed)
+{
+    const struct pack *p = params;
+    const float *in = source;
+    uint16_t *out = packed;
+    memset(out, 0, p->inner * p->row * sizeof(*out));
+    for (size_t c = 0; c < p->out_c; c++) {
+        for (size_t i = 0; i < p->inner; i++) {
+            out[i * p->row + c] = ifd_f16_from_f32(in[c * p->inner + i]);
+        }
+    }
+}
+
 static void pack_q8(const void *params, const void *source, void *packed)
 {
     const struct pack *p = params;
@@ -82,14 +96,16 @@ static enum ifd_code add_constants(struct ifd_gpu_lowering *lowering, const stru
                                    struct ifd_err *err)
 {
     const bool is_q8 = ifd_gpu_is_q8(node->output[0].dtype);
+    const bool is_f16 = ifd_gpu_has_f16_weights(lowering, node);
     struct pack *pack = ifd_low_params(&lowering->base, 1, sizeof(*pack));
     if (!pack) {
         return ifd_arena_fail(lowering->base.arena, sizeof(*pack), err);
     }
     *pack = (struct pack){
         .out_c = layer->out_c, .row = weights_row(layer), .inner = taps(layer) * group_in(layer)};
-    ifd_gpu_constant(call, is_q8 ? pack_q8 : pack_f32, pack, node->input[1].data.data,
-                     pack->inner * pack->row * ifd_dtype_bytes(node->output[0].dtype));
+    const ifd_gpu_pack_fn fn = is_q8 ? pack_q8 : is_f16 ? pack_f16 : pack_f32;
+    const size_t bytes = is_q8 ? 1 : is_f16 ? sizeof(uint16_t) : sizeof(float); /* of a weight */
+    ifd_gpu_constant(call, fn, pack, node->input[1].data.data, pack->inner * pack->row * bytes);
     return ifd_gpu_layer_constants(lowering, node, layer->out_c, weights_row(layer), call, err);
 }
 
@@ -143,6 +159,10 @@ static enum ifd_code lower_layer(struct ifd_gpu_lowering *lowering, struct layer
                                           : "");
     if (is_q8) {
         ifd_gpu_define(&call, "#define Q %s\n", ifd_gpu_q8_type(node->output[0].dtype));
+    }
+    if (ifd_gpu_has_f16_weights(lowering, node)) {
+        ifd_gpu_define(&call, "#define W16\n");
+        lowering->precision = IFD_PRECISION_FP16;
     }
     ifd_gpu_in(&call, in);
     const enum ifd_code code = add_constants(lowering, layer, node, &call, err);

@@ -45,6 +45,12 @@ bool ifd_gpu_layer_takes(const struct ifd_node_view *node, int32_t activation,
     return true;
 }
 
+bool ifd_gpu_has_f16_weights(const struct ifd_gpu_lowering *lowering,
+                             const struct ifd_node_view *node)
+{
+    return lowering->base.view->precision == IFD_PRECISION_FP16 && node->output[0].dtype == IFD_F32;
+}
+
 /* ---- constants ---- */
 
 /* The node's attributes, views of operands and scales stay as long as the partition. */

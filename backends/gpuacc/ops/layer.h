@@ -11,6 +11,10 @@
 bool ifd_gpu_layer_takes(const struct ifd_node_view *node, int32_t activation,
                          struct ifd_err *reason);
 
+/** Are the weights of an f32 layer stored in half precision, as the model's owner allows? */
+bool ifd_gpu_has_f16_weights(const struct ifd_gpu_lowering *lowering,
+                             const struct ifd_node_view *node);
+
 /** Is it a layer of 8 bits? */
 bool ifd_gpu_is_q8(enum ifd_dtype dtype);
 /** The OpenCL type of 8-bit elements. Static. */
