@@ -47,9 +47,11 @@ static enum ifd_code input_shape(const struct ifd_infer *infer, const struct ifd
                         input->name, infer->desc->name, input->image.height, input->image.width,
                         input->image.channels);
     }
-    if (has_lead && want->dim[0] != IFD_DIM_ANY && want->dim[0] != (int64_t)count) {
+    const bool can_follow = has_lead && want->dim[0] == 1 && count <= infer->desc->picture_batch;
+    if (has_lead && want->dim[0] != IFD_DIM_ANY && want->dim[0] != (int64_t)count && !can_follow) {
+        const int64_t most = infer->desc->picture_batch;
         return ifd_fail(err, IFD_INVALID, "input '%s' takes %lld pictures, got %zu", input->name,
-                        (long long)want->dim[0], count);
+                        (long long)(most > 0 && want->dim[0] == 1 ? most : want->dim[0]), count);
     }
     if (!has_lead && !batched && count != 1) {
         return ifd_fail(err, IFD_INVALID, "input '%s' takes 1 picture, got %zu", input->name,

@@ -135,6 +135,9 @@ struct ifd_model_desc {
     uint32_t version_count;
 
     int32_t max_batch_size; /* 0: no batch dimension */
+    /* Most pictures of a request if max_batch_size is 0 and the file has batches of one, which run
+     * one after the other; 0: it has no batches. */
+    uint32_t picture_batch;
     const struct ifd_tensor_info *input, *output;
     uint32_t input_count, output_count;
 

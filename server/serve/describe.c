@@ -71,6 +71,21 @@ static enum ifd_code make_sound_rule(const struct ifd_model_desc *desc,
     return IFD_OK;
 }
 
+/* Most regions of a picture that run one after the other. */
+#define PICTURE_BATCH_MAX 64
+
+static uint32_t picture_batch(const struct ifd_model_desc *desc, const struct ifd_model_info *file)
+{
+    bool are_batched = file && desc->max_batch_size == 0;
+    for (uint32_t i = 0; are_batched && i < file->input_count; i++) {
+        are_batched = file->input[i].batched;
+    }
+    for (uint32_t i = 0; are_batched && i < file->output_count; i++) {
+        are_batched = file->output[i].batched;
+    }
+    return are_batched ? PICTURE_BATCH_MAX : 0;
+}
+
 static enum ifd_code describe_tensors(struct ifd_version *version, struct ifd_err *err)
 {
     struct ifd_model_desc *desc = &version->desc;
@@ -98,6 +113,7 @@ static enum ifd_code describe_tensors(struct ifd_version *version, struct ifd_er
         output[i] = desc->output[i];
         code = load_labels(version, file ? &file->output[i] : NULL, &output[i], err);
     }
+    desc->picture_batch = picture_batch(desc, file);
     desc->input = input;
     desc->output = output;
     return code ? code : ifd_meaning_read(desc, arena, &desc->meaning, err);

@@ -162,5 +162,38 @@ class Forms(support.ServerCase):
         self.check(got, (wanted - MEAN) / STD, most=0.02)
 
 
+class Regions(support.ServerCase):
+    """A file with batches of one, without a config."""
+
+    @classmethod
+    def prepare(cls, folder):
+        support.add_model(folder, "ssd",
+                          support.shared("models/tflite/coco_ssd_mobilenet_v1_1.0_quant.tflite"))
+
+    def ask(self, query):
+        body = support.shared("images/cat_720p.jpg").read_bytes()
+        response = self.server.ask("POST", "/v2/models/ssd/infer" + query, body)
+        return response.status, json.loads(response.data)
+
+    def test_regions_run_one_after_the_other(self):
+        whole, part = "region=0,0,1280,720", "region=300,0,800,720"
+        status, answer = self.ask(f"?{whole}&{part}")
+        self.assertEqual(status, 200, answer)
+        self.assertEqual([r["region"] for r in answer["regions"]],
+                         [[0, 0, 1280, 720], [300, 0, 800, 720]])
+        for region, query in zip(answer["regions"], (whole, part), strict=True):
+            alone = self.ask("?" + query)[1]["objects"]
+            self.assertEqual(region["objects"], alone)
+            self.assertEqual(alone[0]["label"], "cat")
+            left, top, right, bottom = alone[0]["box"]
+            self.assertTrue(80 < left < 350 and 50 < top < 150, alone[0])
+            self.assertTrue(880 < right < 980 and 650 < bottom <= 720, alone[0])
+
+    def test_there_are_not_too_many(self):
+        status, answer = self.ask("?" + "&".join(["region=0,0,9,9"] * 65))
+        self.assertEqual(status, 400)
+        self.assertIn("takes 64 pictures, got 65", answer["error"])
+
+
 if __name__ == "__main__":
     unittest.main()
