@@ -94,11 +94,6 @@ static enum ifd_code read_scale(const struct ifd_setup *setup, struct plan *plan
 
 static enum ifd_code read_plan(struct ifd_setup *setup, struct plan *plan, struct ifd_err *err)
 {
-    static const char *const activations[] = {
-#define X(id, name) name,
-        IFD_ACTIVATIONS(X)
-#undef X
-    };
     static const char *const sizes[] = {"log", "linear"}, *const units[] = {"input", "pixels"};
     const struct ifd_model_desc *desc = setup->desc;
     uint32_t size = 0, unit = 0;
@@ -106,9 +101,7 @@ static enum ifd_code read_plan(struct ifd_setup *setup, struct plan *plan, struc
     enum ifd_code code = ifd_parameter_word(desc, "box_order", orders, ORDERS, &plan->order, err);
     code = code ? code : ifd_parameter_word(desc, "box_size", sizes, 2, &size, err);
     code = code ? code : ifd_parameter_word(desc, "box_unit", units, 2, &unit, err);
-    code = code ? code
-                : ifd_parameter_word(desc, "activation", activations, IFD_ACTIVATION_COUNT,
-                                     &plan->activation, err);
+    code = code ? code : ifd_setup_activation(setup, "activation", true, &plan->activation, err);
     code = code ? code : ifd_parameter_count(desc, "background", 0, 100000, &plan->background, err);
     code = code ? code : ifd_parameter_count(desc, "keypoints", 0, 100, &plan->keypoint_count, err);
     code = code ? code : read_scale(setup, plan, err);
@@ -141,15 +134,9 @@ static enum ifd_code prepare(struct ifd_setup *setup, struct ifd_plan **ret, str
         code = check_forms(setup, &made, err);
     }
     if (!code) {
-        code = ifd_setup_plan(setup, sizeof(made), ret, err);
+        code = ifd_setup_plan(setup, &made, sizeof(made), ret, err);
     }
-    if (code) {
-        return code;
-    }
-    struct plan *plan = (struct plan *)*ret;
-    made.common = plan->common;
-    *plan = made;
-    return ifd_setup_keypoints(setup, made.keypoint_count, err);
+    return code ? code : ifd_setup_keypoints(setup, made.keypoint_count, err);
 }
 
 /* ---- decoding ---- */

@@ -37,12 +37,9 @@ static enum ifd_code find_roles(struct ifd_setup *setup, bool channels_first, st
 
 static enum ifd_code prepare(struct ifd_setup *setup, struct ifd_plan **ret, struct ifd_err *err)
 {
-    static const char *const activations[] = {"none", "sigmoid"};
     struct plan made = {0};
     enum ifd_code code = ifd_setup_layout(setup, &made.channels_first, err);
-    code =
-        code ? code
-             : ifd_parameter_word(setup->desc, "activation", activations, 2, &made.activation, err);
+    code = code ? code : ifd_setup_activation(setup, "activation", false, &made.activation, err);
     if (!code && setup->meaning->input_width == 0) {
         code = ifd_fail(err, IFD_INVALID, "the model takes no picture");
     }
@@ -54,14 +51,11 @@ static enum ifd_code prepare(struct ifd_setup *setup, struct ifd_plan **ret, str
                         setup->role_count);
     }
     if (!code) {
-        code = ifd_setup_plan(setup, sizeof(made), ret, err);
+        code = ifd_setup_plan(setup, &made, sizeof(made), ret, err);
     }
     if (code) {
         return code;
     }
-    struct plan *plan = (struct plan *)*ret;
-    made.common = plan->common;
-    *plan = made;
     const struct ifd_shape shape = ifd_setup_shape(setup, setup->role[SCORES]);
     ifd_setup_classes(setup, ifd_map_channels(&shape, made.channels_first));
     return IFD_OK;

@@ -8,23 +8,13 @@ struct plan {
 
 static enum ifd_code prepare(struct ifd_setup *setup, struct ifd_plan **ret, struct ifd_err *err)
 {
-    static const char *const activations[] = {
-#define X(id, name) name,
-        IFD_ACTIVATIONS(X)
-#undef X
-    };
+    struct plan made = {0};
     if (!setup->are_roles_named) {
         setup->role[0] = 0;
         setup->role_count = 1;
     }
-    struct plan *plan = NULL;
-    enum ifd_code code = ifd_setup_plan(setup, sizeof(*plan), ret, err);
-    if (code) {
-        return code;
-    }
-    plan = (struct plan *)*ret;
-    return ifd_parameter_word(setup->desc, "activation", activations, IFD_ACTIVATION_COUNT,
-                              &plan->activation, err);
+    enum ifd_code code = ifd_setup_activation(setup, "activation", true, &made.activation, err);
+    return code ? code : ifd_setup_plan(setup, &made, sizeof(made), ret, err);
 }
 
 /* What softmax subtracts and divides by. */

@@ -76,14 +76,11 @@ static enum ifd_code prepare(struct ifd_setup *setup, struct ifd_plan **ret, str
         code = read_form(setup, &made, err);
     }
     if (!code) {
-        code = ifd_setup_plan(setup, sizeof(made), ret, err);
+        code = ifd_setup_plan(setup, &made, sizeof(made), ret, err);
     }
     if (code) {
         return code;
     }
-    struct plan *plan = (struct plan *)*ret;
-    made.common = plan->common;
-    *plan = made;
     ifd_setup_classes(setup, made.class_count);
     return ifd_setup_keypoints(setup, made.keypoint_count, err);
 }

@@ -40,12 +40,9 @@ static enum ifd_code find_roles(struct ifd_setup *setup, struct plan *plan, stru
 
 static enum ifd_code prepare(struct ifd_setup *setup, struct ifd_plan **ret, struct ifd_err *err)
 {
-    static const char *const activations[] = {"none", "sigmoid"};
     struct plan made = {0};
     enum ifd_code code = ifd_setup_layout(setup, &made.channels_first, err);
-    code =
-        code ? code
-             : ifd_parameter_word(setup->desc, "activation", activations, 2, &made.activation, err);
+    code = code ? code : ifd_setup_activation(setup, "activation", false, &made.activation, err);
     code = code ? code
                 : ifd_parameter_count(setup->desc, "keypoints", 1, 1000, &made.keypoint_count, err);
     if (!code && setup->meaning->input_width == 0) {
@@ -64,14 +61,8 @@ static enum ifd_code prepare(struct ifd_setup *setup, struct ifd_plan **ret, str
                         made.keypoint_count, (long long)channels, ifd_setup_name(setup, HEAT));
     }
     made.keypoint_count = (uint32_t)channels;
-    code = ifd_setup_plan(setup, sizeof(made), ret, err);
-    if (code) {
-        return code;
-    }
-    struct plan *plan = (struct plan *)*ret;
-    made.common = plan->common;
-    *plan = made;
-    return ifd_setup_keypoints(setup, made.keypoint_count, err);
+    code = ifd_setup_plan(setup, &made, sizeof(made), ret, err);
+    return code ? code : ifd_setup_keypoints(setup, made.keypoint_count, err);
 }
 
 /* The highest cell of a channel, in pixels of the input. offsets may be NULL. */

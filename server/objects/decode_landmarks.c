@@ -44,17 +44,14 @@ static enum ifd_code read_order(const struct ifd_setup *setup, struct plan *plan
 
 static enum ifd_code read_plan(struct ifd_setup *setup, struct plan *plan, struct ifd_err *err)
 {
-    static const char *const activations[] = {"none", "sigmoid"}, *const units[] = {"pixels",
-                                                                                    "input"};
+    static const char *const units[] = {"pixels", "input"};
     uint32_t unit = 0;
     enum ifd_code code = read_order(setup, plan, err);
     code = code ? code : ifd_parameter_word(setup->desc, "keypoint_unit", units, 2, &unit, err);
+    code = code ? code : ifd_setup_activation(setup, "activation", false, &plan->activation, err);
     code = code ? code
-                : ifd_parameter_word(setup->desc, "activation", activations, 2, &plan->activation,
-                                     err);
-    code = code ? code
-                : ifd_parameter_word(setup->desc, "keypoint_activation", activations, 2,
-                                     &plan->point_activation, err);
+                : ifd_setup_activation(setup, "keypoint_activation", false, &plan->point_activation,
+                                       err);
     code = code ? code
                 : ifd_parameter_count(setup->desc, "keypoints", 1, POINTS_MAX,
                                       &plan->keypoint_count, err);
@@ -110,15 +107,9 @@ static enum ifd_code prepare(struct ifd_setup *setup, struct ifd_plan **ret, str
                      ifd_setup_name(setup, POINTS), (long long)numbers);
     }
     if (!code) {
-        code = ifd_setup_plan(setup, sizeof(made), ret, err);
+        code = ifd_setup_plan(setup, &made, sizeof(made), ret, err);
     }
-    if (code) {
-        return code;
-    }
-    struct plan *plan = (struct plan *)*ret;
-    made.common = plan->common;
-    *plan = made;
-    return ifd_setup_keypoints(setup, made.keypoint_count, err);
+    return code ? code : ifd_setup_keypoints(setup, made.keypoint_count, err);
 }
 
 /* ---- decoding ---- */

@@ -42,29 +42,21 @@ static enum ifd_code check_form(const struct ifd_shape *shape, bool channels_fir
 
 static enum ifd_code prepare(struct ifd_setup *setup, struct ifd_plan **ret, struct ifd_err *err)
 {
-    static const char *const activations[] = {"none", "sigmoid"};
-    bool channels_first = false;
+    struct plan made = {0};
     if (!setup->are_roles_named) {
         setup->role[0] = 0;
         setup->role_count = 1;
     }
     const struct ifd_shape shape = ifd_setup_shape(setup, setup->role[0]);
-    enum ifd_code code = ifd_setup_layout(setup, &channels_first, err);
+    enum ifd_code code = ifd_setup_layout(setup, &made.channels_first, err);
+    code = code ? code : ifd_setup_activation(setup, "activation", false, &made.activation, err);
     if (!code && setup->meaning->input_width == 0) {
         code = ifd_fail(err, IFD_INVALID, "the model takes no picture");
     }
     if (!code) {
-        code = check_form(&shape, channels_first, err);
+        code = check_form(&shape, made.channels_first, err);
     }
-    if (!code) {
-        code = ifd_setup_plan(setup, sizeof(struct plan), ret, err);
-    }
-    if (code) {
-        return code;
-    }
-    struct plan *plan = (struct plan *)*ret;
-    plan->channels_first = channels_first;
-    return ifd_parameter_word(setup->desc, "activation", activations, 2, &plan->activation, err);
+    return code ? code : ifd_setup_plan(setup, &made, sizeof(made), ret, err);
 }
 
 /* ---- the classes of the grid ---- */

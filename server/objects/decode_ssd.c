@@ -54,7 +54,8 @@ static enum ifd_code prepare(struct ifd_setup *setup, struct ifd_plan **ret, str
     if (!code && setup->meaning->input_width == 0) {
         code = ifd_fail(err, IFD_INVALID, "the model takes no picture");
     }
-    return code ? code : ifd_setup_plan(setup, sizeof(struct ifd_plan), ret, err);
+    const struct ifd_plan made = {0};
+    return code ? code : ifd_setup_plan(setup, &made, sizeof(made), ret, err);
 }
 
 static enum ifd_code decode(const struct ifd_decoding *decoding, struct ifd_err *err)

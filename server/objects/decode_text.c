@@ -35,26 +35,15 @@ static enum ifd_code check_dictionary(const struct ifd_setup *setup, const struc
 
 static enum ifd_code prepare(struct ifd_setup *setup, struct ifd_plan **ret, struct ifd_err *err)
 {
-    static const char *const activations[] = {
-#define X(id, name) name,
-        IFD_ACTIVATIONS(X)
-#undef X
-    };
     struct plan made = {0};
     if (!setup->are_roles_named) {
         setup->role[0] = 0;
         setup->role_count = 1;
     }
-    enum ifd_code code = ifd_parameter_word(setup->desc, "activation", activations,
-                                            IFD_ACTIVATION_COUNT, &made.activation, err);
+    enum ifd_code code = ifd_setup_activation(setup, "activation", true, &made.activation, err);
     code = code ? code : ifd_parameter_count(setup->desc, "blank", 0, 100000, &made.blank, err);
     code = code ? code : check_dictionary(setup, &made, err);
-    code = code ? code : ifd_setup_plan(setup, sizeof(made), ret, err);
-    if (!code) {
-        struct plan *plan = (struct plan *)*ret;
-        made.common = plan->common;
-        *plan = made;
-    }
+    code = code ? code : ifd_setup_plan(setup, &made, sizeof(made), ret, err);
     return code;
 }
 

@@ -151,14 +151,11 @@ static enum ifd_code prepare(struct ifd_setup *setup, struct ifd_plan **ret, str
             ifd_fail(err, IFD_INVALID, "rows of %zu numbers, expected more than 5", made.numbers);
     }
     if (!code) {
-        code = ifd_setup_plan(setup, sizeof(made), ret, err);
+        code = ifd_setup_plan(setup, &made, sizeof(made), ret, err);
     }
     if (code) {
         return code;
     }
-    struct plan *plan = (struct plan *)*ret;
-    made.common = plan->common;
-    *plan = made;
     ifd_setup_classes(setup, (int64_t)made.numbers - BEFORE_CLASSES);
     return IFD_OK;
 }

@@ -60,9 +60,15 @@ struct ifd_shape ifd_setup_shape(const struct ifd_setup *setup, uint32_t output)
 /** Elements of an output of one sample; IFD_DIM_ANY if a dimension is not known. */
 int64_t ifd_setup_count(const struct ifd_setup *setup, uint32_t output);
 const char *ifd_setup_name(const struct ifd_setup *setup, uint32_t role);
-/** size zeroed bytes that begin with a struct ifd_plan; NULL without memory. */
-IFD_NODISCARD enum ifd_code ifd_setup_plan(struct ifd_setup *setup, size_t size,
+/** A copy of made, a decoder's plan of size bytes that begins with a struct ifd_plan, in the arena;
+ *  the roles are set. */
+IFD_NODISCARD enum ifd_code ifd_setup_plan(struct ifd_setup *setup, const void *made, size_t size,
                                            struct ifd_plan **ret, struct ifd_err *err);
+/** Reads how scores become 0 … 1 from the parameter called key; softmax only where it has_softmax.
+ *  Leaves *ret if nobody says it. */
+IFD_NODISCARD enum ifd_code ifd_setup_activation(const struct ifd_setup *setup, const char *key,
+                                                 bool has_softmax, uint32_t *ret,
+                                                 struct ifd_err *err);
 /** The model has class_count classes (IFD_DIM_ANY: unknown). Our own lists of labels that have
  *  another length are dropped. */
 void ifd_setup_classes(struct ifd_setup *setup, int64_t class_count);

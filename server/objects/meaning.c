@@ -44,19 +44,33 @@ const char *ifd_setup_name(const struct ifd_setup *setup, uint32_t role)
     return setup->desc->output[setup->role[role]].name;
 }
 
-enum ifd_code ifd_setup_plan(struct ifd_setup *setup, size_t size, struct ifd_plan **ret,
-                             struct ifd_err *err)
+enum ifd_code ifd_setup_plan(struct ifd_setup *setup, const void *made, size_t size,
+                             struct ifd_plan **ret, struct ifd_err *err)
 {
     struct ifd_plan *plan = ifd_arena_take(setup->arena, size);
     if (!plan) {
         return ifd_arena_fail(setup->arena, size, err);
     }
+    memcpy(plan, made, size);
     plan->role_count = setup->role_count;
     for (uint32_t i = 0; i < setup->role_count; i++) {
         plan->role[i] = setup->role[i];
     }
     *ret = plan;
     return IFD_OK;
+}
+
+enum ifd_code ifd_setup_activation(const struct ifd_setup *setup, const char *key, bool has_softmax,
+                                   uint32_t *ret, struct ifd_err *err)
+{
+    static const char *const names[] = {
+#define X(id, name) [IFD_ACTIVATION_##id] = (name),
+        IFD_ACTIVATIONS(X)
+#undef X
+    };
+    return ifd_parameter_word(setup->desc, key, names,
+                              has_softmax ? IFD_ACTIVATION_COUNT : IFD_ACTIVATION_SOFTMAX, ret,
+                              err);
 }
 
 /* ---- names ---- */
