@@ -171,11 +171,30 @@ static void another_file_has_another_name(void)
     tear_down(&f);
 }
 
+/* Its build and its device decide what it packs, and no name tells them apart. */
+static void what_a_plugin_packs_is_not_kept(void)
+{
+    struct fixture f;
+    struct ifd_err err = {0};
+    const struct ifd_plugin plugin = {0};
+    set_up(&f);
+    (void)name_of(&f, sizeof(file));
+    f.engine->registry.slot[0].plugin = &plugin;
+    const uint32_t x = test_graph_f32(&f.model->graph, "x", SHAPE(1, 4));
+    test_graph_io(&f.model->graph, x, test_graph_op1(&f.model->graph, IFD_OP_ABS, x, "y"));
+    REQUIRE_OK(test_model_build(f.model, &err), &err);
+    REQUIRE_OK(ifd_model_settle_cached(f.model, &err), &err);
+    EXPECT_TEXT(ifd_model_info(f.model)->cache, "plans with plugins are not kept");
+    EXPECT(!ifd_model_info(f.model)->is_from_cache);
+    tear_down(&f);
+}
+
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
         T(each_part_of_the_key_gives_another_name),
         T(another_file_has_another_name),
+        T(what_a_plugin_packs_is_not_kept),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }

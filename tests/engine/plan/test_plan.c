@@ -417,6 +417,25 @@ static void costs_that_are_equal_leave_the_preference(void)
     teardown(&f);
 }
 
+/* Two nodes read x, which crosses once: three nodes for 240 more would spare copies of 200. */
+static void a_value_that_two_nodes_read_crosses_once(void)
+{
+    struct fixture f;
+    struct ifd_err err = {0};
+    setup(&f);
+    fake_device_takes_all(10);
+    fake_device_state.transfer_ns = 100;
+    fake_cost_ns = 90;
+    const uint32_t x = test_graph_f32(&f.graph, "x", SHAPE(1, 4));
+    const uint32_t a = test_graph_op1(&f.graph, IFD_OP_ABS, x, "a");
+    const uint32_t b = test_graph_op1(&f.graph, IFD_OP_RELU, x, "b");
+    const uint32_t c = test_graph_op2(&f.graph, IFD_OP_ADD, a, b, "c");
+    test_graph_io(&f.graph, x, test_graph_op1(&f.graph, IFD_OP_EXP, c, "y"));
+    REQUIRE_OK(plan(&f, (const uint32_t[]){DEV, FAKE, CPUREF}, 3, &err), &err);
+    EXPECT_INT(f.plan.unworthy_nodes, 0);
+    teardown(&f);
+}
+
 static void a_node_that_no_other_backend_takes_stays(void)
 {
     struct fixture f;
@@ -483,12 +502,32 @@ static void each_memory_has_an_arena(void)
     fake_device_state.cost_ns[0][IFD_OP_TANH] = 1;
     REQUIRE_OK(plan(&f, (const uint32_t[]){DEV, FAKE}, 2, &err), &err);
     struct ifd_partition_info info[8] = {0};
-    info[2].scratch_bytes = 64;
+    info[2].scratch_bytes = 4096;
     REQUIRE_OK(ifd_plan_memory(&f.plan, info, SIZE_MAX, ifd_alloc_system(), &err), &err);
-    EXPECT_INT(f.plan.device[0].arena_bytes, 2 * (448 + IFD_TENSOR_PAD) + 64 + IFD_TENSOR_PAD);
+    EXPECT_INT(f.plan.device[0].arena_bytes, 2 * (448 + IFD_TENSOR_PAD) + 4096 + IFD_TENSOR_PAD);
     EXPECT_INT(f.plan.arena_bytes, 2 * (448 + IFD_TENSOR_PAD));
     EXPECT_CODE(ifd_plan_memory(&f.plan, info, 1100, ifd_alloc_system(), &err), IFD_TOO_LARGE,
                 &err);
+    teardown(&f);
+}
+
+/* aa stays on Dev while CpuRef computes bb: it takes no room on the host meanwhile. */
+static void what_waits_on_a_device_takes_no_room_on_the_host(void)
+{
+    struct fixture f;
+    struct ifd_partition_info info[8] = {0};
+    struct ifd_err err = {0};
+    setup(&f);
+    fake_device_takes_all(1);
+    const uint32_t x = test_graph_f32(&f.graph, "x", SHAPE(1, 100));
+    const uint32_t a = test_graph_op1(&f.graph, IFD_OP_ABS, x, "aa");
+    const uint32_t b = test_graph_op1(&f.graph, IFD_OP_EXP, a, "bb");
+    test_graph_io(&f.graph, x, test_graph_op2(&f.graph, IFD_OP_ADD, a, b, "y"));
+    REQUIRE_OK(plan(&f, (const uint32_t[]){DEV, CPUREF}, 2, &err), &err);
+    REQUIRE(f.plan.partition_count == 7);
+    REQUIRE_OK(ifd_plan_memory(&f.plan, info, SIZE_MAX, ifd_alloc_system(), &err), &err);
+    EXPECT_INT(f.plan.arena_bytes, 2 * (448 + IFD_TENSOR_PAD));
+    EXPECT_INT(f.plan.device[0].arena_bytes, 3 * (448 + IFD_TENSOR_PAD));
     teardown(&f);
 }
 
@@ -634,7 +673,9 @@ int main(int argc, char **argv)
         T(a_node_that_no_other_backend_takes_stays),
         T(a_value_that_passes_the_operator_by_counts),
         T(a_model_that_a_device_computes_alone_stays_there),
+        T(a_value_that_two_nodes_read_crosses_once),
         T(each_memory_has_an_arena),
+        T(what_waits_on_a_device_takes_no_room_on_the_host),
         T(a_node_that_no_backend_takes_is_named_with_every_reason),
         T(a_backend_that_is_not_available_is_named_with_its_reason),
         T(partitions_that_alias_compute_in_place),
