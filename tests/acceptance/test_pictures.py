@@ -110,6 +110,18 @@ class Memory(support.ServerCase):
         page = self.server.ask("GET", "/metrics", address=self.server.metrics_address).data
         self.assertIn(b'\ninferd_limit_hits_total{limit="request-memory"} 1\n', page)
 
+    def test_memory_of_webp_is_counted(self):
+        """A file of some hundred bytes, which libwebp unpacks in memory of its own."""
+        for side, status in ((2000, 503), (500, 200)):
+            picture = io.BytesIO()
+            Image.new("RGB", (side, side), "white").save(picture, "WEBP", lossless=True)
+            self.assertLess(len(picture.getvalue()), 1000)
+            response = self.server.ask("POST", "/v2/models/digits/infer", picture.getvalue())
+            self.assertEqual(response.status, status, response.data[:500])
+            if status == 503:
+                self.assertIn("no memory", json.loads(response.data)["error"])
+        self.assertEqual(self.server.ask("GET", "/v2/health/live").status, 200)
+
 
 class MobileNet(support.ServerCase):
     @classmethod
