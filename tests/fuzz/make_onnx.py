@@ -332,6 +332,13 @@ def main():
         [("w", np.ones((1, 1, 1), np.float32)), ("r", np.ones((1, 1, 1), np.float32))],
     )
     graphs()
+    write(
+        "transposed_huge",
+        [node("ConvTranspose", "xw", group=2, strides=[1 << 30, 1 << 30])],
+        [("x", F, [1, 2, 3, 3])],
+        ["y"],
+        [("w", weights(2, 1, 2, 2))],
+    )
     tensor = helper.make_tensor("w", TensorProto.FLOAT16, [2], [1.5, -2])
     graph = helper.make_graph(
         [node("Add", "xw")],

@@ -287,6 +287,9 @@ static uint32_t general_transposed(struct ifd_onnx_call *call, uint32_t x, uint3
         w.after[i] = reach + t->extra[i] - w.after[i] + back;
         w.stride[i] = 1;
     }
+    if (b->code != IFD_OK) {
+        return IFD_NONE; /* the filter has no description any more */
+    }
     return convolve(call, x, turned_filter(b, filter, groups), bias, &w);
 }
 
