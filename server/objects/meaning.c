@@ -36,7 +36,8 @@ int64_t ifd_setup_count(const struct ifd_setup *setup, uint32_t output)
             return IFD_DIM_ANY;
         }
     }
-    return count <= INT64_MAX ? (int64_t)count : IFD_DIM_ANY;
+    const uint64_t wide = count; /* a size_t of 32 bits is always below INT64_MAX */
+    return wide <= INT64_MAX ? (int64_t)wide : IFD_DIM_ANY;
 }
 
 const char *ifd_setup_name(const struct ifd_setup *setup, uint32_t role)

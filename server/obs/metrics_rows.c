@@ -6,7 +6,7 @@
 /* ---- histograms ---- */
 
 /* Upper bounds, printed and in nanoseconds: three steps per decade, from a fast answer to a
- * client's patience. */
+ * client's patience; more from 10 to 250 ms, where most objectives lie. */
 #define SECONDS_BOUNDS(X)                                                                          \
     X("1e-05", 10000)                                                                              \
     X("2.5e-05", 25000)                                                                            \
@@ -18,9 +18,15 @@
     X("0.0025", 2500000)                                                                           \
     X("0.005", 5000000)                                                                            \
     X("0.01", 10000000)                                                                            \
+    X("0.015", 15000000)                                                                           \
+    X("0.02", 20000000)                                                                            \
     X("0.025", 25000000)                                                                           \
+    X("0.035", 35000000)                                                                           \
     X("0.05", 50000000)                                                                            \
+    X("0.075", 75000000)                                                                           \
     X("0.1", 100000000)                                                                            \
+    X("0.15", 150000000)                                                                           \
+    X("0.2", 200000000)                                                                            \
     X("0.25", 250000000)                                                                           \
     X("0.5", 500000000)                                                                            \
     X("1", 1000000000)                                                                             \

@@ -117,6 +117,11 @@ class Installed(unittest.TestCase):
         table = run("nm", "-D", "--defined-only", library)
         self.assertEqual(declared, {line.split()[2] for line in table.splitlines()})
 
+    def test_the_reference_of_settings_is_that_of_the_program(self):
+        self.assertEqual((support.SOURCE / "docs/config.md").read_text(),
+                         run(self.prefix / "bin/inferd", "--markdown"),
+                         "stale: build/bin/inferd --markdown > docs/config.md")
+
     def test_manual_pages_are_sound(self):
         need("mandoc")
         for page in ("inferd.1.gz", "inferctl.1.gz", "inferd.conf.5.gz"):

@@ -47,7 +47,7 @@ static const char *text_of(struct fixture *f)
 /* The lines of one family, from its HELP to the next. */
 static const char *family(struct fixture *f, const char *name)
 {
-    static char part[8192], head[128];
+    static char part[16384], head[128];
     const char *text = text_of(f);
     (void)snprintf(head, sizeof(head), "# HELP %s ", name);
     const char *begin = strstr(text, head);
@@ -118,9 +118,15 @@ static void histograms_are_cumulative_and_exact(void)
                 "inferd_request_seconds_bucket{model=\"m\",version=\"7\",le=\"0.0025\"} 3\n"
                 "inferd_request_seconds_bucket{model=\"m\",version=\"7\",le=\"0.005\"} 3\n"
                 "inferd_request_seconds_bucket{model=\"m\",version=\"7\",le=\"0.01\"} 3\n"
+                "inferd_request_seconds_bucket{model=\"m\",version=\"7\",le=\"0.015\"} 3\n"
+                "inferd_request_seconds_bucket{model=\"m\",version=\"7\",le=\"0.02\"} 3\n"
                 "inferd_request_seconds_bucket{model=\"m\",version=\"7\",le=\"0.025\"} 3\n"
+                "inferd_request_seconds_bucket{model=\"m\",version=\"7\",le=\"0.035\"} 3\n"
                 "inferd_request_seconds_bucket{model=\"m\",version=\"7\",le=\"0.05\"} 3\n"
+                "inferd_request_seconds_bucket{model=\"m\",version=\"7\",le=\"0.075\"} 3\n"
                 "inferd_request_seconds_bucket{model=\"m\",version=\"7\",le=\"0.1\"} 3\n"
+                "inferd_request_seconds_bucket{model=\"m\",version=\"7\",le=\"0.15\"} 3\n"
+                "inferd_request_seconds_bucket{model=\"m\",version=\"7\",le=\"0.2\"} 3\n"
                 "inferd_request_seconds_bucket{model=\"m\",version=\"7\",le=\"0.25\"} 3\n"
                 "inferd_request_seconds_bucket{model=\"m\",version=\"7\",le=\"0.5\"} 3\n"
                 "inferd_request_seconds_bucket{model=\"m\",version=\"7\",le=\"1\"} 3\n"
