@@ -203,6 +203,41 @@ static void check_prelu(const char *isa, const struct ifd_kern_eltwise *kern)
     check_free(&out);
 }
 
+static void check_matmul(const char *isa, const struct ifd_kern_eltwise *kern)
+{
+    const bool is_turned = check_int(0, 1) != 0;
+    struct ifd_matmul_args args = {.m = (size_t)check_int(1, 11),
+                                   .n = (size_t)check_int(1, 70),
+                                   .k = (size_t)check_int(1, 40)};
+    args.a_row = is_turned ? 1 : args.k;
+    args.a_step = is_turned ? args.m : 1;
+    args.b_row = args.n;
+    struct check_buffer a = random_floats(args.m * args.k), b = random_floats(args.k * args.n);
+    struct check_buffer out = check_output(args.m * args.n * sizeof(float));
+    args.a = (const float *)a.data;
+    args.b = (const float *)b.data;
+    args.out = (float *)out.data;
+    kern->matmul(&args);
+    for (size_t i = 0; i < args.m * args.n; i++) {
+        const size_t row = i / args.n, column = i % args.n;
+        double want = 0;
+        for (size_t l = 0; l < args.k; l++) {
+            want += (double)args.a[row * args.a_row + l * args.a_step] *
+                    (double)args.b[l * args.b_row + column];
+        }
+        if (!(fabs((double)args.out[i] - want) <= 1e-4)) {
+            check_fail("%s: product %zu of %zu x %zu x %zu is %.9g, expected %.9g", isa, i, args.m,
+                       args.k, args.n, (double)args.out[i], want);
+        }
+    }
+    if (!check_guards(&out)) {
+        check_fail("%s: a product of %zu x %zu wrote outside its output", isa, args.m, args.n);
+    }
+    check_free(&a);
+    check_free(&b);
+    check_free(&out);
+}
+
 /* Whole numbers and the error function where there is nothing to round. */
 static void check_ends(const char *isa, const struct ifd_kern_eltwise *kern)
 {
@@ -296,6 +331,7 @@ int main(int argc, char **argv)
                 check_binary(isa.name, kern, op);
             }
             check_prelu(isa.name, kern);
+            check_matmul(isa.name, kern);
         }
         check_specials(isa.name, kern);
         check_ends(isa.name, kern);

@@ -397,6 +397,15 @@ struct ifd_binary_args {
     float min, max;
 };
 
+/* out[m][n] = a[m][k] b[k][n] of tensors that nobody packed. Element (i, l) of a lies at i * a_row
+ * + l * a_step; rows of b lie b_row apart, those of out n. k >= 1. */
+struct ifd_matmul_args {
+    size_t m, n, k;
+    const float *a, *b;
+    float *out;
+    size_t a_row, a_step, b_row;
+};
+
 /* binary, unary: by enum. unary: out may be in. */
 struct ifd_kern_eltwise {
     void (*binary[IFD_BINARY_COUNT])(const struct ifd_binary_args *args);
@@ -404,6 +413,7 @@ struct ifd_kern_eltwise {
     /* out = x < 0 ? x * slope[c] : x over rows of n channels. */
     void (*prelu)(size_t rows, size_t n, const float *in, size_t in_row, const float *slope,
                   float *out, size_t out_row);
+    void (*matmul)(const struct ifd_matmul_args *args);
 };
 
 /* Converts sums of a quantized gemm to floats: row r < rows of `row` elements, column c < n,

@@ -62,6 +62,8 @@ static struct f32_row f32_row(const struct ifd_node_view *node)
         return (struct f32_row){true, IFD_UNARY_TANH, 0, 0};
     case IFD_OP_HARD_SWISH:
         return (struct f32_row){true, IFD_UNARY_HARDSWISH, 0, 0};
+    case IFD_OP_ELU:
+        return (struct f32_row){true, IFD_UNARY_ELU, 1, 0};
     case IFD_OP_ROUND:
         return (struct f32_row){true, IFD_UNARY_ROUND, 0, 0};
     case IFD_OP_FLOOR:

@@ -202,7 +202,10 @@ void ifd_onnx_power(struct ifd_onnx_call *call, int unused)
     const double number = as_real && content.size == sizeof(float)
                               ? ifd_build_number_of(b, exponent, "the exponent")
                               : NAN;
-    const uint32_t y = number == 2     ? ifd_build_binary(b, IFD_OP_MUL, x, x)
+    const uint32_t square =
+        number == 2 || number == 3 ? ifd_build_binary(b, IFD_OP_MUL, x, x) : IFD_NONE;
+    const uint32_t y = number == 2     ? square
+                       : number == 3   ? ifd_build_binary(b, IFD_OP_MUL, square, x)
                        : number == 0.5 ? ifd_build_unary(b, IFD_OP_SQRT, x)
                                        : ifd_build_binary(b, IFD_OP_POW, x, exponent);
     call->output[0] = ifd_build_cast(b, y, dtype);

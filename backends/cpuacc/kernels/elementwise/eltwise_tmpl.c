@@ -211,6 +211,65 @@ static void prelu(size_t rows, size_t n, const float *in, size_t in_row, const f
     }
 }
 
+#define MATMUL_ROWS 4
+#define MATMUL_VECS 2
+
+/* rows <= MATMUL_ROWS of the result, columns from c on: MATMUL_VECS vectors, or last columns of
+ * one. Rows beyond the last repeat it. */
+INLINE void matmul_block(const struct ifd_matmul_args *p, size_t i, size_t rows, size_t c,
+                         const size_t vecs, size_t last)
+{
+    vf sum[MATMUL_ROWS][MATMUL_VECS];
+    const float *a[MATMUL_ROWS];
+    for (size_t r = 0; r < MATMUL_ROWS; r++) {
+        a[r] = p->a + (i + (r < rows ? r : rows - 1)) * p->a_row;
+        for (size_t v = 0; v < vecs; v++) {
+            sum[r][v] = vf_set1(0.0f);
+        }
+    }
+    const float *b = p->b + c;
+    for (size_t l = 0; l < p->k; l++, b += p->b_row) {
+        vf column[MATMUL_VECS];
+        for (size_t v = 0; v < vecs; v++) {
+            column[v] = last > 0 ? vf_load_n(b, last) : vf_load(b + v * VF_LANES);
+        }
+        for (size_t r = 0; r < MATMUL_ROWS; r++) {
+            const vf x = vf_set1(a[r][l * p->a_step]);
+            for (size_t v = 0; v < vecs; v++) {
+                sum[r][v] = vf_fma(x, column[v], sum[r][v]);
+            }
+        }
+    }
+    for (size_t r = 0; r < rows; r++) {
+        float *out = p->out + (i + r) * p->n + c;
+        for (size_t v = 0; v < vecs; v++) {
+            if (last > 0) {
+                vf_store_n(out, sum[r][v], last);
+            } else {
+                vf_store(out + v * VF_LANES, sum[r][v]);
+            }
+        }
+    }
+}
+
+static void matmul(const struct ifd_matmul_args *p)
+{
+    const size_t wide = MATMUL_VECS * VF_LANES;
+    for (size_t i = 0; i < p->m; i += MATMUL_ROWS) {
+        const size_t rows = p->m - i < MATMUL_ROWS ? p->m - i : MATMUL_ROWS;
+        size_t c = 0;
+        for (; c + wide <= p->n; c += wide) {
+            matmul_block(p, i, rows, c, MATMUL_VECS, 0);
+        }
+        for (; c + VF_LANES <= p->n; c += VF_LANES) {
+            matmul_block(p, i, rows, c, 1, 0);
+        }
+        if (c < p->n) {
+            matmul_block(p, i, rows, c, 1, p->n - c);
+        }
+    }
+}
+
 const struct ifd_kern_eltwise IFD_TABLE = {
     .binary = {[IFD_BINARY_ADD] = binary_add,
                [IFD_BINARY_SUB] = binary_sub,
@@ -242,4 +301,5 @@ const struct ifd_kern_eltwise IFD_TABLE = {
               [IFD_UNARY_TRUNC] = unary_trunc,
               [IFD_UNARY_ERF] = unary_erf,
               [IFD_UNARY_GELU] = unary_gelu},
-    .prelu = prelu};
+    .prelu = prelu,
+    .matmul = matmul};
