@@ -12,6 +12,10 @@
 /* For this long after other threads worked, the loop spins only if no request is open: more such
  * requests are on their way. */
 #define CALM_NS UINT64_C(10000000)
+/* Handing a run to a worker and back costs this much, so shorter ones are done by the loop, in one
+ * turn for at most TURN_NS: other connections wait meanwhile. */
+#define HAND_OVER_NS UINT64_C(20000)
+#define TURN_NS      UINT64_C(1000000)
 /* A run shorter than expected weighs a half, a longer one a sixteenth: then about one in six is
  * shorter than expected. */
 #define FASTER_SHARE 2
@@ -83,8 +87,21 @@ void ifd_ahead_ended(struct ifd_ahead *ahead, uint64_t now_ns)
 
 bool ifd_ahead_runs_here(const struct ifd_ahead *ahead, const struct ifd_pulse *pulse)
 {
-    return pulse->run_ns > 0 && pulse->run_ns <= ahead->here_ns &&
+    if (pulse->run_ns == 0 || pulse->run_ns > ahead->here_ns) {
+        return false;
+    }
+    return (pulse->run_ns <= HAND_OVER_NS && ahead->turn_ns < TURN_NS) ||
            ahead->connections(ahead->connections_arg) == 1;
+}
+
+void ifd_ahead_ran_here(struct ifd_ahead *ahead, uint64_t took_ns)
+{
+    ahead->turn_ns += took_ns;
+}
+
+void ifd_ahead_end_turn(struct ifd_ahead *ahead)
+{
+    ahead->turn_ns = 0;
 }
 
 void ifd_ahead_body(const struct ifd_ahead *ahead, struct ifd_lane *lane,

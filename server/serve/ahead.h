@@ -15,7 +15,10 @@
  *  the server and threads worked for them. Other clients that arrive meanwhile are served sooner.
  *
  *  It is best to wait for no thread at all: with one connection in the whole server, the loop does
- *  a run itself that is expected to be short (--inline-run-us). Thread: loop. */
+ *  a run itself that is expected to be short (--inline-run-us). With any number of connections it
+ *  does runs that are shorter than handing over, up to a time in each of its turns.
+ *
+ *  Thread: loop. */
 #ifndef INFERD_SERVER_SERVE_AHEAD_H
 #define INFERD_SERVER_SERVE_AHEAD_H
 
@@ -37,6 +40,7 @@ struct ifd_ahead {
     struct ifd_loop *loop;
     uint64_t spin_ns;                   /* 0: off */
     uint64_t here_ns;                   /* longest run that the loop does itself; 0: none */
+    uint64_t turn_ns;                   /* of such runs in this turn of the loop */
     uint32_t (*connections)(void *arg); /* open connections of clients */
     void *connections_arg;
     uint64_t crowded_until_ns;
@@ -57,6 +61,10 @@ void ifd_ahead_ended(struct ifd_ahead *ahead, uint64_t now_ns);
 
 /** True if the loop may do the next run of this version itself. */
 bool ifd_ahead_runs_here(const struct ifd_ahead *ahead, const struct ifd_pulse *pulse);
+
+/** The loop did a run itself; and a turn of the loop ends. */
+void ifd_ahead_ran_here(struct ifd_ahead *ahead, uint64_t took_ns);
+void ifd_ahead_end_turn(struct ifd_ahead *ahead);
 
 /** Most of the body has arrived. */
 void ifd_ahead_body(const struct ifd_ahead *ahead, struct ifd_lane *lane,

@@ -216,6 +216,7 @@ uint64_t ifd_service_deadline(const struct ifd_service *service,
 
 void ifd_service_flush(struct ifd_service *service)
 {
+    ifd_ahead_end_turn(&service->ahead);
     if (service->has_pushed) {
         ifd_pool_wake(service->options.pool);
         service->has_pushed = false;
@@ -317,6 +318,7 @@ static enum ifd_code submit(struct ifd_service *service, struct ifd_infer_reques
         return ifd_service_explain(IFD_DEADLINE, err);
     }
     if (runs_here(service, served, request->batch) && ifd_lane_run_here(served->lane, &job->job)) {
+        ifd_ahead_ran_here(&service->ahead, job->job.finished_ns - job->job.started_ns);
         answer(job);
         return IFD_OK;
     }

@@ -72,6 +72,24 @@ static void only_short_runs_of_one_connection_are_done_here(void)
     EXPECT(!ifd_ahead_runs_here(&ahead, &pulse));
 }
 
+static void runs_shorter_than_a_hand_over_are_done_here_for_a_time(void)
+{
+    uint32_t connections = 100;
+    struct ifd_ahead ahead = {
+        .here_ns = 2000 * US, .connections = count_of, .connections_arg = &connections};
+    const struct ifd_pulse tiny = {.run_ns = 20 * US}, longer = {.run_ns = 21 * US};
+    EXPECT(ifd_ahead_runs_here(&ahead, &tiny));
+    EXPECT(!ifd_ahead_runs_here(&ahead, &longer));
+    ifd_ahead_ran_here(&ahead, 999 * US);
+    EXPECT(ifd_ahead_runs_here(&ahead, &tiny));
+    ifd_ahead_ran_here(&ahead, 1 * US);
+    EXPECT(!ifd_ahead_runs_here(&ahead, &tiny));
+    ifd_ahead_end_turn(&ahead);
+    EXPECT(ifd_ahead_runs_here(&ahead, &tiny));
+    ahead.here_ns = 0;
+    EXPECT(!ifd_ahead_runs_here(&ahead, &tiny));
+}
+
 static void loop_looks_out_for_a_client_that_asks_again_at_once(void)
 {
     struct ifd_ahead ahead = {.spin_ns = 3600000000 * US, .cores = 2};
@@ -116,6 +134,7 @@ int main(int argc, char **argv)
         T(pulse_follows_the_shorter_runs),
         T(pulse_of_another_batch_starts_anew),
         T(only_short_runs_of_one_connection_are_done_here),
+        T(runs_shorter_than_a_hand_over_are_done_here_for_a_time),
         T(loop_looks_out_for_a_client_that_asks_again_at_once),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
