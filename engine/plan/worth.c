@@ -116,8 +116,9 @@ static uint64_t copies_ns(struct ifd_worth *w, uint32_t v, uint32_t moved)
 
 /* What moving a partition changes. */
 struct change {
-    uint64_t before_ns, after_ns;
-    bool has_neighbours; /* partitions of other backends that it trades with */
+    uint64_t device_ns, other_ns; /* of its nodes */
+    uint64_t before_ns, after_ns; /* of copies */
+    bool has_neighbours;          /* partitions of other backends that it trades with */
 };
 
 static void add_value(struct ifd_worth *w, uint32_t v, uint32_t group, struct change *change)
@@ -140,8 +141,8 @@ static void add_value(struct ifd_worth *w, uint32_t v, uint32_t group, struct ch
 static void add_node(struct ifd_worth *w, uint32_t n, uint32_t group, struct change *change)
 {
     const struct ifd_node *node = &w->graph->node[n];
-    change->before_ns += w->choice[n].cost_ns;
-    change->after_ns += w->choice[n].other_ns;
+    change->device_ns += w->choice[n].cost_ns;
+    change->other_ns += w->choice[n].other_ns;
     for (uint32_t i = 0; i < node->input_count; i++) {
         if (node->input[i] != IFD_NONE && !w->graph->value[node->input[i]].is_constant) {
             add_value(w, node->input[i], group, change);
@@ -161,6 +162,18 @@ static bool can_move(const struct ifd_worth *w, const uint32_t *node, uint32_t c
     return can;
 }
 
+/* The device's time counts up to that of the copies: a partition that takes longer stays by
+ * preference, even on a slow device. */
+static bool pays(const struct change *change)
+{
+    if (change->after_ns >= change->before_ns) {
+        return false;
+    }
+    const uint64_t spared = change->before_ns - change->after_ns;
+    const uint64_t counted = change->device_ns < spared ? change->device_ns : spared;
+    return change->other_ns < spared + counted;
+}
+
 static bool move_if_cheaper(struct ifd_worth *w, const uint32_t *node, uint32_t count,
                             uint32_t group)
 {
@@ -171,7 +184,7 @@ static bool move_if_cheaper(struct ifd_worth *w, const uint32_t *node, uint32_t 
     for (uint32_t i = 0; i < count; i++) {
         add_node(w, node[i], group, &change);
     }
-    if (!change.has_neighbours || change.after_ns >= change.before_ns) {
+    if (!change.has_neighbours || !pays(&change)) {
         return false;
     }
     for (uint32_t i = 0; i < count; i++) {

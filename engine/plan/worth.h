@@ -3,7 +3,8 @@
  *  The order of preference decides who computes a node. One thing can change that: a partition on a
  *  device with memory of its own, next to partitions of other backends, goes to the next backends
  *  that take its nodes if the estimates say that copies cost more than the device saves. A model
- *  that a device computes as a whole stays there. */
+ *  that a device computes as a whole stays there, and so does a partition that takes much longer
+ *  than its copies, however slow the device is. */
 #ifndef INFERD_ENGINE_PLAN_WORTH_H
 #define INFERD_ENGINE_PLAN_WORTH_H
 

@@ -392,6 +392,16 @@ static void neighbours_that_save_more_than_their_copies_stay(void)
     teardown(&f);
 }
 
+/* The preference is the user's: only copies are weighed, not the device. */
+static void a_slow_device_keeps_what_takes_longer_than_copies(void)
+{
+    struct fixture f;
+    setup(&f);
+    cut_in_two(&f, 1000, 500, 100); /* on Fake 1500 and 1000, for copies of 200 each */
+    EXPECT_INT(f.plan.unworthy_nodes, 0);
+    teardown(&f);
+}
+
 static void each_partition_is_weighed_by_itself(void)
 {
     struct fixture f;
@@ -668,6 +678,7 @@ int main(int argc, char **argv)
         T(a_value_crosses_once_to_each_memory),
         T(an_operator_between_cheap_neighbours_costs_no_copies),
         T(neighbours_that_save_more_than_their_copies_stay),
+        T(a_slow_device_keeps_what_takes_longer_than_copies),
         T(each_partition_is_weighed_by_itself),
         T(costs_that_are_equal_leave_the_preference),
         T(a_node_that_no_other_backend_takes_stays),
