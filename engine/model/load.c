@@ -137,7 +137,7 @@ enum ifd_code ifd_model_load(struct ifd_engine *engine, struct ifd_bytes file,
 {
     /* Sizes of open dimensions, one after the other until the model can be computed; 0: the file's
      * example. */
-    static const int64_t sizes[] = {0, 64, 16, 128, 224, 256, 8, 1};
+    static const int64_t sizes[] = {0, 64, 16, 128, 224, 256, 512, 8, 1};
     enum ifd_code first = IFD_OK;
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
         struct ifd_parsed parsed = {0};

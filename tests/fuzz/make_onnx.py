@@ -331,6 +331,13 @@ def main():
         ["y"],
         [("w", np.ones((1, 1, 1), np.float32)), ("r", np.ones((1, 1, 1), np.float32))],
     )
+    write(
+        "open_shared",
+        [node("Gather", "hi", "s", axis=1), node("Mul", "xs")],
+        [("x", F, ["n", 2]), ("h", F, [2, "n", 2])],
+        ["y"],
+        [("i", ints(0))],
+    )
     graphs()
     write(
         "transposed_huge",

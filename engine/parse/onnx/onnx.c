@@ -42,6 +42,18 @@ static struct ifd_shape shape_of(const struct ifd_onnx_port *port)
     return shape;
 }
 
+/* Is it the symbol of some input's first dimension? Then it gets the same size. */
+static bool is_first_elsewhere(const struct ifd_onnx_build *build, struct ifd_str symbol)
+{
+    const struct ifd_onnx_graph *g = build->scope->g;
+    bool is_so = false;
+    for (uint32_t i = 0; symbol.size > 0 && i < g->input_count; i++) {
+        is_so = is_so ||
+                (g->input[i].dim_count > 0 && ifd_onnx_order(g->input[i].symbol[0], symbol) == 0);
+    }
+    return is_so;
+}
+
 static enum ifd_code describe_input(struct ifd_onnx_build *build, const struct ifd_onnx_port *port,
                                     struct ifd_desc *ret, struct ifd_shape *ret_declared)
 {
@@ -61,6 +73,11 @@ static enum ifd_code describe_input(struct ifd_onnx_build *build, const struct i
     }
     const struct ifd_shape file = shape_of(port);
     ifd_parse_input_shape(build->options, name.s, &file, NULL, ret_declared, &ret->shape);
+    for (uint32_t d = 1; d < port->dim_count; d++) {
+        if (ret_declared->dim[d] == IFD_DIM_ANY && is_first_elsewhere(build, port->symbol[d])) {
+            ret->shape.dim[d] = build->options->open_first > 0 ? build->options->open_first : 1;
+        }
+    }
     ifd_parse_note_open(&file, ret_declared, build->parsed);
     if (!ifd_desc_fits(ret, build->b.tensor_bytes)) {
         return ifd_fail(build->err, IFD_TOO_LARGE,

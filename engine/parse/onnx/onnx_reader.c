@@ -368,7 +368,7 @@ static struct ifd_bytes field_of(struct ifd_bytes message, uint32_t number, bool
     return (struct ifd_bytes){0};
 }
 
-/* TensorShapeProto: dim (1); TensorShapeProto.Dimension: dim_value (1) */
+/* TensorShapeProto: dim (1); TensorShapeProto.Dimension: dim_value (1), dim_param (2) */
 static enum ifd_code read_dims(struct reader *r, struct ifd_bytes shape, struct ifd_onnx_port *port)
 {
     enum ifd_code code = IFD_OK;
@@ -376,7 +376,9 @@ static enum ifd_code read_dims(struct reader *r, struct ifd_bytes shape, struct 
         return damaged(r, "shape");
     }
     int64_t *dim = take(r, port->dim_count, sizeof(*dim), &code);
+    struct ifd_str *symbol = take(r, port->dim_count, sizeof(*symbol), &code);
     port->dim = dim;
+    port->symbol = symbol;
     struct ifd_wire wire = ifd_wire_open(shape);
     struct ifd_wire_field field;
     while (code == IFD_OK && ifd_wire_next(&wire, &field)) {
@@ -389,9 +391,12 @@ static enum ifd_code read_dims(struct reader *r, struct ifd_bytes shape, struct 
         while (ifd_wire_next(&inner, &size)) {
             if (size.number == 1 && size.type == IFD_WIRE_VARINT) {
                 *dim = (int64_t)size.value;
+            } else if (size.number == 2 && size.type == IFD_WIRE_BYTES) {
+                *symbol = text_of(&size);
             }
         }
         dim++;
+        symbol++;
     }
     return code;
 }

@@ -73,6 +73,7 @@ struct ifd_onnx_port {
     int32_t type;
     bool has_shape;
     const int64_t *dim;
+    const struct ifd_str *symbol; /* per dimension: its name, empty if it has none */
     uint32_t dim_count;
 };
 

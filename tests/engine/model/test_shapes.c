@@ -242,6 +242,16 @@ static void time_is_no_batch(void)
     end(&f);
 }
 
+/* The first dimension of x is the second one of h. */
+static void dimensions_of_one_symbol_have_one_size(void)
+{
+    struct fixture f;
+    begin(&f, ONNX "open_shared.onnx", &(struct ifd_model_options){0});
+    EXPECT(ifd_shape_equal(&f.info->input[1].desc.shape, &SHAPE(2, -1, 2)));
+    EXPECT_INT(f.info->input[1].example.dim[1], f.info->input[0].example.dim[0]);
+    end(&f);
+}
+
 static void a_batch_alone_is_open_and_free(void)
 {
     struct fixture f;
@@ -310,6 +320,7 @@ int main(int argc, char **argv)
         T(memory_for_shapes_is_asked_for),
         T(without_memory_for_shapes_the_examples_still_run),
         T(time_is_no_batch),
+        T(dimensions_of_one_symbol_have_one_size),
         T(a_batch_alone_is_open_and_free),
         T(the_caller_may_bind_what_the_file_leaves_open),
         T(the_caller_may_open_what_the_file_fixes),
