@@ -1,6 +1,6 @@
 # What `cmake --install` puts where, by component: inferd (program, client, service), and the C
-# client's inferd-client (shared library) and inferd-client-dev (to compile with it). The unit names
-# the prefix: choose it when you configure, not when you install.
+# client's inferd-client (shared library) and inferd-client-dev (to compile with it), and the plugin
+# inferd-gpuacc. The unit names the prefix: choose it when you configure, not when you install.
 include(GNUInstallDirs)
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME inferd)
 set(texts ${CMAKE_BINARY_DIR}/texts)
@@ -42,6 +42,10 @@ install(FILES ${CMAKE_SOURCE_DIR}/clients/c/inferd_client.h
 configure_file(${CMAKE_SOURCE_DIR}/clients/c/inferd-client.pc.in ${texts}/inferd-client.pc @ONLY)
 install(FILES ${texts}/inferd-client.pc
     DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT inferd-client-dev)
+
+if(TARGET gpuacc) # where the program looks by itself: who installs it wants it
+    install(TARGETS gpuacc LIBRARY DESTINATION lib/inferd/backends COMPONENT inferd-gpuacc)
+endif()
 
 # The service. Its files name the places of the Debian package.
 set(from ${CMAKE_SOURCE_DIR}/deploy/systemd)

@@ -1,5 +1,4 @@
-# A Debian package of each component of Install.cmake; deploy/package.sh makes them through CPack. A
-# plugin would be one more component and one more ifd_package().
+# A Debian package of each component of Install.cmake; deploy/package.sh makes them through CPack.
 set(version ${PROJECT_VERSION}-1)
 set(maintainer "inferd maintainers <maintainers@inferd.invalid>")
 set(debian ${CMAKE_SOURCE_DIR}/deploy/debian)
@@ -76,4 +75,10 @@ ifd_package(inferd-client-dev libinferd-client-dev libdevel
     "libinferd-client0 (= ${version}), libcurl4-openssl-dev | libcurl4-gnutls-dev, libjansson-dev"
     "Header, static library and pkg-config file of the library that asks inferd,
 or another server of the Open Inference Protocol, from programs in C.")
+if(TARGET gpuacc)
+    ifd_package(inferd-gpuacc inferd-gpuacc net
+        "libc6 (>= 2.34), inferd (= ${version}), ocl-icd-libopencl1 | libopencl1"
+        "The backend GpuAcc, which computes models of inferd on OpenCL devices. Their
+driver is a package of its own.")
+endif()
 include(CPack)

@@ -63,12 +63,12 @@ class Packages(unittest.TestCase):
             support.skip("there is no lintian (Debian's package lintian)")
         said = run("lintian", "--allow-root", "--fail-on", "none", "--tag-display-limit", "0",
                    *(package(name) for name in ("inferd", "libinferd-client0",
-                                                "libinferd-client-dev")))
+                                                "libinferd-client-dev", "inferd-gpuacc")))
         self.assertEqual("", said)
 
     def test_what_it_needs_is_what_its_programs_need(self):
         """dpkg-shlibdeps finds it out from the files."""
-        for name in ("inferd", "libinferd-client0"):
+        for name in ("inferd", "libinferd-client0", "inferd-gpuacc"):
             with tempfile.TemporaryDirectory() as folder:
                 files = pathlib.Path(folder, "debian", name)
                 files.mkdir(parents=True)
@@ -80,7 +80,7 @@ class Packages(unittest.TestCase):
                 found = run("dpkg-shlibdeps", "-O", *programs, cwd=folder)
             said = run("dpkg-deb", "-f", package(name), "Depends")
             needed = found.strip().split("=", 1)[1]
-            self.assertEqual(names(needed), names(said), name)
+            self.assertEqual(names(needed), names(said) - {"inferd"}, name)
             for bound in needed.split(", "):
                 self.assertIn(bound, said.strip().split(", "), name)
 
