@@ -177,7 +177,7 @@ if ! $quick; then
             -DIFD_SYSROOT="$PWD/build/sysroot-$target" -DIFD_SERVER=OFF -DIFD_GPUACC=OFF
         case $target in aarch64) slow=$aarch64_slow ;; armv7) slow=$armv7_slow ;; esac
         test_step "test-$target" "build/$target" -E "$slow"
-        step "package-$target" deploy/package.sh "$arch" -DIFD_WERROR=ON
+        step "package-$target" deploy/package.sh "$arch"
         step "package-test-$target" tests/deploy/foreign_package.sh "$arch"
     done
     step processors-aarch64 run_on_processors build/aarch64 \
