@@ -10,7 +10,8 @@ struct walk {
 
 static struct walk walk_of(const struct ifd_plane *stored, unsigned orientation)
 {
-    const ptrdiff_t row = stored->width, last_x = row - 1, last_y = (stored->height - 1) * row;
+    const ptrdiff_t row = (ptrdiff_t)stored->width, last_x = row - 1;
+    const ptrdiff_t last_y = ((ptrdiff_t)stored->height - 1) * row;
     switch (orientation) {
     case 2:
         return (struct walk){last_x, -1, row};
