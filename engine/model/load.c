@@ -42,11 +42,16 @@ static enum ifd_code keep_outputs(struct ifd_model *model, const struct ifd_grap
     return IFD_OK;
 }
 
-static bool is_free(struct ifd_graph *graph)
+static enum ifd_code find_free(struct ifd_graph *graph, bool *ret_is_free, struct ifd_err *err)
 {
     const size_t ports = (size_t)graph->input_count + graph->output_count;
     bool *batched = ifd_arena_take_array(graph->arena, ports, sizeof(*batched));
-    return batched && ifd_graph_batch_is_free(graph, batched, batched + graph->input_count, NULL);
+    if (!batched) {
+        return ifd_arena_fail(graph->arena, ports * sizeof(*batched), err);
+    }
+    struct ifd_err why_not = {0};
+    *ret_is_free = ifd_graph_batch_is_free(graph, batched, batched + graph->input_count, &why_not);
+    return why_not.code == IFD_NOMEM ? ifd_fail(err, IFD_NOMEM, "%s", why_not.text) : IFD_OK;
 }
 
 static enum ifd_code probe_once(struct ifd_model *model, const struct ifd_parse_options *options,
@@ -59,7 +64,9 @@ static enum ifd_code probe_once(struct ifd_model *model, const struct ifd_parse_
     if (code == IFD_OK && !parsed.opens_others) {
         code = ifd_optimize(&graph, model->no_optimize ? IFD_PASS_REQUIRED : IFD_PASS_FUSE,
                             model->engine->alloc, NULL, err);
-        model->probe.batch_is_free = code == IFD_OK && is_free(&graph);
+    }
+    if (code == IFD_OK && !parsed.opens_others) {
+        code = find_free(&graph, &model->probe.batch_is_free, err);
     }
     return code == IFD_OK ? keep_outputs(model, &graph, err) : code;
 }

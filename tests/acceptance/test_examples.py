@@ -16,8 +16,8 @@ import support
 SERVED = {"simple", "simple_int8"}
 REFUSED = {
     "simple_string": "element type 8 (string)",
-    "simple_sequence": "sequence_batching",
-    "simple_dyna_sequence": "sequence_batching",
+    "simple_sequence": "control_input",
+    "simple_dyna_sequence": "control_input",
     "simple_identity": "python",
 }
 

@@ -188,7 +188,7 @@ INLINE vi vi_max(vi a, vi b)
 }
 INLINE vi vf_trunc(vf a)
 {
-    return a == a ? (int32_t)a : INT32_MIN; /* of NaN, as on x86 */
+    return a >= -0x1p31f && a < 0x1p31f ? (int32_t)a : INT32_MIN; /* beyond and NaN: as on x86 */
 }
 INLINE vi vi_load_q8(const ifd_q8 *p)
 {
