@@ -120,7 +120,7 @@ run_on_processors() { # FOLDER EMULATOR CPU …
         echo "$cpu"
         for file in tests/ops/*.json; do
             case ${file##*/} in
-                detection_postprocess.json | top_k.json) continue ;; # left to CpuRef
+                detection_postprocess.json | lstm.json | top_k.json) continue ;; # left to CpuRef
             esac
             $emulator -cpu "$cpu" "$folder/tests/test_conformance_backend" \
                 exact_results_equal_golden_values CpuAcc "$file" || return 1

@@ -39,7 +39,8 @@ class Signals(unittest.TestCase):
         """One inference that runs, one that waits for it; returns what waits for their answers."""
         answers = [server.ask_aside("POST", "/v2/models/slow/infer", QUESTION) for _ in range(2)]
         for _ in range(support.ANSWER_SECONDS * 100):
-            if self.metric(server, "inferd_queue_requests{") == 1:
+            if (self.metric(server, "inferd_requests_inflight{") == 2
+                    and self.metric(server, "inferd_queue_requests{") == 1):
                 return answers
             time.sleep(0.01)
         raise AssertionError("no inference runs beside one that waits")
