@@ -9,10 +9,7 @@ struct plan {
 static enum ifd_code prepare(struct ifd_setup *setup, struct ifd_plan **ret, struct ifd_err *err)
 {
     struct plan made = {0};
-    if (!setup->are_roles_named) {
-        setup->role[0] = 0;
-        setup->role_count = 1;
-    }
+    ifd_setup_one_role(setup);
     enum ifd_code code = ifd_setup_activation(setup, "activation", true, &made.activation, err);
     return code ? code : ifd_setup_plan(setup, &made, sizeof(made), ret, err);
 }

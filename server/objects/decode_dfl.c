@@ -67,10 +67,7 @@ static enum ifd_code read_form(struct ifd_setup *setup, struct plan *plan, struc
 static enum ifd_code prepare(struct ifd_setup *setup, struct ifd_plan **ret, struct ifd_err *err)
 {
     struct plan made = {0};
-    if (!setup->are_roles_named) {
-        setup->role[0] = 0;
-        setup->role_count = 1;
-    }
+    ifd_setup_one_role(setup);
     enum ifd_code code = read_plan(setup, &made, err);
     if (!code) {
         code = read_form(setup, &made, err);

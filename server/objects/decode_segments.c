@@ -43,10 +43,7 @@ static enum ifd_code check_form(const struct ifd_shape *shape, bool channels_fir
 static enum ifd_code prepare(struct ifd_setup *setup, struct ifd_plan **ret, struct ifd_err *err)
 {
     struct plan made = {0};
-    if (!setup->are_roles_named) {
-        setup->role[0] = 0;
-        setup->role_count = 1;
-    }
+    ifd_setup_one_role(setup);
     const struct ifd_shape shape = ifd_setup_shape(setup, setup->role[0]);
     enum ifd_code code = ifd_setup_layout(setup, &made.channels_first, err);
     code = code ? code : ifd_setup_activation(setup, "activation", false, &made.activation, err);

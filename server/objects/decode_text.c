@@ -36,10 +36,7 @@ static enum ifd_code check_dictionary(const struct ifd_setup *setup, const struc
 static enum ifd_code prepare(struct ifd_setup *setup, struct ifd_plan **ret, struct ifd_err *err)
 {
     struct plan made = {0};
-    if (!setup->are_roles_named) {
-        setup->role[0] = 0;
-        setup->role_count = 1;
-    }
+    ifd_setup_one_role(setup);
     enum ifd_code code = ifd_setup_activation(setup, "activation", true, &made.activation, err);
     code = code ? code : ifd_parameter_count(setup->desc, "blank", 0, 100000, &made.blank, err);
     code = code ? code : check_dictionary(setup, &made, err);

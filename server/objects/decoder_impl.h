@@ -64,6 +64,8 @@ const char *ifd_setup_name(const struct ifd_setup *setup, uint32_t role);
  *  the roles are set. */
 IFD_NODISCARD enum ifd_code ifd_setup_plan(struct ifd_setup *setup, const void *made, size_t size,
                                            struct ifd_plan **ret, struct ifd_err *err);
+/** The decoder reads one output: the first, if nobody names another. */
+void ifd_setup_one_role(struct ifd_setup *setup);
 /** Reads how scores become 0 … 1 from the parameter called key; softmax only where it has_softmax.
  *  Leaves *ret if nobody says it. */
 IFD_NODISCARD enum ifd_code ifd_setup_activation(const struct ifd_setup *setup, const char *key,

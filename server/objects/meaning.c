@@ -61,6 +61,14 @@ enum ifd_code ifd_setup_plan(struct ifd_setup *setup, const void *made, size_t s
     return IFD_OK;
 }
 
+void ifd_setup_one_role(struct ifd_setup *setup)
+{
+    if (!setup->are_roles_named) {
+        setup->role[0] = 0;
+        setup->role_count = 1;
+    }
+}
+
 enum ifd_code ifd_setup_activation(const struct ifd_setup *setup, const char *key, bool has_softmax,
                                    uint32_t *ret, struct ifd_err *err)
 {
