@@ -145,3 +145,22 @@ inline int4 scale_double4(int4 x, int4 multiplier, int4 shift)
     const int4 wide = as_int4(as_uint4(x) << as_uint4(max(shift, (int4)(0))));
     return shift_right4(mul_high4(wide, multiplier), max(-shift, (int4)(0)));
 }
+
+// Broadcasting: sizes of the result, innermost dimension first, and the steps of a and b in each.
+// BROADCAST(i) declares a_i and b_i, the elements of a and b for element i of the result.
+#define BROADCAST_PARAMS                                                                           \
+    const int dim0, const int a0, const int b0, const int dim1, const int a1, const int b1,        \
+        const int dim2, const int a2, const int b2, const int dim3, const int a3, const int b3,    \
+        const int dim4, const int a4, const int b4, const int dim5, const int a5, const int b5
+#define BROADCAST_STEP(d)                                                                          \
+    a_i += rest % dim##d * a##d;                                                                   \
+    b_i += rest % dim##d * b##d;                                                                   \
+    rest /= dim##d;
+#define BROADCAST(i)                                                                               \
+    int rest = i, a_i = 0, b_i = 0;                                                                \
+    BROADCAST_STEP(0)                                                                              \
+    BROADCAST_STEP(1)                                                                              \
+    BROADCAST_STEP(2)                                                                              \
+    BROADCAST_STEP(3)                                                                              \
+    BROADCAST_STEP(4)                                                                              \
+    BROADCAST_STEP(5)

@@ -13,28 +13,14 @@ kernel void table1(global const uchar *x, const uint x_at, global const RESULT *
     }
 }
 
-#define STEP(d)                                                                                    \
-    a_i += rest % dim##d * a##d;                                                                   \
-    b_i += rest % dim##d * b##d;                                                                   \
-    rest /= dim##d;
-
 kernel void table2(global const uchar *a, const uint a_at, global const uchar *b, const uint b_at,
                    global const RESULT *table, global RESULT *y, const uint y_at, const int count,
-                   const int dim0, const int a0, const int b0, const int dim1, const int a1,
-                   const int b1, const int dim2, const int a2, const int b2, const int dim3,
-                   const int a3, const int b3, const int dim4, const int a4, const int b4,
-                   const int dim5, const int a5, const int b5)
+                   BROADCAST_PARAMS)
 {
     const int i = (int)get_global_id(0);
-    int rest = i, a_i = 0, b_i = 0;
     if (i >= count) {
         return;
     }
-    STEP(0)
-    STEP(1)
-    STEP(2)
-    STEP(3)
-    STEP(4)
-    STEP(5)
+    BROADCAST(i)
     y[y_at + i] = table[a[a_at + a_i] * 256 + b[b_at + b_i]];
 }
