@@ -18,14 +18,15 @@ static bool is_better_offloaded(const struct ifd_call *call, size_t cost_bytes)
            cost_bytes >= (call->all->inferences > 1 ? LARGE_BYTES : HUGE_BYTES);
 }
 
-/* Runs work here or beside the loop; done follows on the loop. */
-static void run(struct ifd_infer *infer, size_t cost_bytes, void (*work)(void *arg),
+/* Runs work here or beside the loop; done follows on the loop. has_deadline: waiting for a thread
+ * ends with the request's deadline. */
+static void run(struct ifd_infer *infer, bool is_beside, bool has_deadline, void (*work)(void *arg),
                 ifd_control_fn done)
 {
     struct ifd_call *call = infer->call;
     call->is_waiting = true;
-    if (!is_better_offloaded(call, cost_bytes) ||
-        !ifd_call_ops(call)->offload(ifd_call_service(call), &infer->request, work, done, infer)) {
+    if (!is_beside || !ifd_call_ops(call)->offload(ifd_call_service(call), &infer->request,
+                                                   has_deadline, work, done, infer)) {
         work(infer);
         done(infer, IFD_OK, NULL);
     }
@@ -96,7 +97,8 @@ static bool has_next(struct ifd_infer *infer)
     if (infer->work_code != IFD_OK) {
         infer->codec->finish(infer, infer->work_code, &infer->work_err);
     } else {
-        run(infer, infer->codec->encode_cost(infer), encode, after_encode);
+        run(infer, is_better_offloaded(infer->call, infer->codec->encode_cost(infer)), false,
+            encode, after_encode);
     }
     return false;
 }
@@ -165,6 +167,7 @@ static void decode_pictures(struct ifd_infer *infer)
 static void decode(void *arg)
 {
     struct ifd_infer *infer = arg;
+    infer->request.timeout_us = 0; /* what was expected */
     infer->work_code = infer->codec->decode(infer, &infer->work_err);
 }
 
@@ -215,7 +218,12 @@ enum ifd_code ifd_infer_init(struct ifd_infer *infer, const struct ifd_codec *co
 
 void ifd_infer_run(struct ifd_infer *infer)
 {
-    run(infer, infer->codec->decode_cost(infer), decode, after_decode);
+    const bool is_beside = is_better_offloaded(infer->call, infer->codec->decode_cost(infer));
+    if (is_beside) {
+        infer->request.timeout_us = infer->codec->expected_timeout_us(infer);
+    }
+    /* Which level's timeout holds is not known where levels have their own. */
+    run(infer, is_beside, infer->desc->priority_levels == 0, decode, after_decode);
 }
 
 enum ifd_code ifd_infer_take_output(const struct ifd_infer *infer, uint32_t index,

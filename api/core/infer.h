@@ -19,6 +19,10 @@ struct ifd_codec {
     enum ifd_code (*decode)(struct ifd_infer *infer, struct ifd_err *err);
     /** Writes the answer from the outputs. Thread: any. */
     enum ifd_code (*encode)(struct ifd_infer *infer, struct ifd_err *err);
+    /** The timeout in µs that decode will find in the request's bytes, 0: none, found without
+     *  reading them all; UINT64_MAX if that does not tell. Only asked before decode waits for a
+     *  thread. Thread: loop. */
+    uint64_t (*expected_timeout_us)(const struct ifd_infer *infer);
     /** Bytes of JSON that take about as long as decode and encode; they decide where these run. */
     size_t (*decode_cost)(const struct ifd_infer *infer);
     size_t (*encode_cost)(const struct ifd_infer *infer);

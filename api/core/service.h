@@ -250,11 +250,11 @@ struct ifd_service_ops {
                                   struct ifd_err *err);
 
     /** Calls work(arg) on a thread beside the loop, then done(arg) on the loop thread; without
-     *  work, and with CANCELLED, if request was abandoned before. A request that is not read yet
-     *  has no deadline: it may bring one. False: neither; the caller works itself. For work that
-     *  would block the loop. May be NULL. */
+     *  work, and with CANCELLED, if request was abandoned before; with DEADLINE, if it has one and
+     *  no thread was free until then. False: neither; the caller works itself. For work that would
+     *  block the loop. May be NULL. */
     bool (*offload)(struct ifd_service *service, const struct ifd_infer_request *request,
-                    void (*work)(void *arg), ifd_control_fn done, void *arg);
+                    bool has_deadline, void (*work)(void *arg), ifd_control_fn done, void *arg);
 
     /** request->is_abandoned was set: done() of what waits for a thread comes soon, of what runs as
      *  soon as it can be interrupted. NULL if decode_image and offload never wait. */

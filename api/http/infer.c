@@ -102,6 +102,20 @@ static size_t decode_cost(const struct ifd_infer *core)
     return is_known && !ifd_infer_is_picture(infer) ? (size_t)json_bytes : 0;
 }
 
+static uint64_t expected_timeout_us(const struct ifd_infer *core)
+{
+    const struct ifd_http_call *call = const_of(core)->http;
+    const struct ifd_http_exchange *exchange = call->exchange;
+    uint64_t bytes = exchange->body_size;
+    if (ifd_coding_is_compressed(call->coding) ||
+        (call->json_length.data && !ifd_str_u64(call->json_length, &bytes)) ||
+        bytes > exchange->body_size) {
+        return UINT64_MAX;
+    }
+    const struct ifd_str text = {.data = (const char *)exchange->body, .size = (size_t)bytes};
+    return ifd_infer_expected_timeout_us(text, core->call->arena);
+}
+
 /* ---- encode ---- */
 
 static enum ifd_code encode(struct ifd_infer *core, struct ifd_err *err)
@@ -153,6 +167,7 @@ static void finish(struct ifd_infer *core, enum ifd_code code, const struct ifd_
 static const struct ifd_codec codec = {.decode = decode,
                                        .encode = encode,
                                        .decode_cost = decode_cost,
+                                       .expected_timeout_us = expected_timeout_us,
                                        .encode_cost = encode_cost,
                                        .next = next,
                                        .finish = finish};

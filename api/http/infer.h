@@ -42,6 +42,9 @@ struct ifd_http_infer {
  *  (infer_request.c) */
 IFD_NODISCARD enum ifd_code ifd_infer_parse_json(struct ifd_http_infer *infer, size_t json_bytes,
                                                  struct ifd_err *err);
+/** The one number that a member "timeout" has in text, 0 without one; UINT64_MAX if there may be
+ *  others. It looks for the name and reads nothing else. (infer_request.c) */
+uint64_t ifd_infer_expected_timeout_us(struct ifd_str text, struct ifd_arena *arena);
 /** The whole body is one tensor for the model's one input; outputs come back binary.
  *  (infer_raw.c) */
 IFD_NODISCARD enum ifd_code ifd_infer_parse_raw(struct ifd_http_infer *infer, struct ifd_err *err);

@@ -143,6 +143,27 @@ static enum ifd_code copy_id(struct ifd_infer_parser *parser, struct ifd_err *er
     return IFD_OK;
 }
 
+uint64_t ifd_infer_expected_timeout_us(struct ifd_str text, struct ifd_arena *arena)
+{
+    static const char name[] = "\"timeout\"";
+    const size_t name_size = sizeof(name) - 1;
+    const char *found = memmem(text.data, text.size, name, name_size);
+    if (memchr(text.data, '\\', text.size)) {
+        return UINT64_MAX; /* an escape may spell the name */
+    }
+    if (!found) {
+        return 0;
+    }
+    const struct ifd_str rest = {.data = found, .size = text.size - (size_t)(found - text.data)};
+    struct ifd_json_in in;
+    struct ifd_str key;
+    uint64_t timeout_us = 0;
+    ifd_json_in_init(&in, rest, arena, NULL);
+    const bool is_read = !memmem(found + 1, rest.size - 1, name, name_size) &&
+                         ifd_json_member(&in, &key) && ifd_json_u64(&in, &timeout_us);
+    return is_read ? timeout_us : UINT64_MAX;
+}
+
 enum ifd_code ifd_infer_parse_json(struct ifd_http_infer *infer, size_t json_bytes,
                                    struct ifd_err *err)
 {

@@ -131,7 +131,7 @@ static void expire(void *arg)
             fail_list(ifd_lane_expire(served->lane), IFD_DEADLINE);
         }
     }
-    ifd_tasks_sweep(service->options.image_tasks);
+    ifd_service_withdraw(service);
     if (service->deadlines == 0) {
         ifd_timer_stop(service->expire);
     }

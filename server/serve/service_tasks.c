@@ -4,6 +4,11 @@
 #include "engine/base/clock.h"
 #include "server/serve/picture.h"
 
+static bool is_past(uint64_t deadline_ns)
+{
+    return deadline_ns > 0 && ifd_monotonic_ns() >= deadline_ns;
+}
+
 /* ---- pictures ---- */
 
 struct picture_task {
@@ -27,7 +32,7 @@ static enum ifd_code picture_verdict(const struct ifd_task *task)
     if (atomic_load(&p->service->is_cancelling)) {
         return IFD_UNAVAILABLE;
     }
-    return p->deadline_ns > 0 && ifd_monotonic_ns() >= p->deadline_ns ? IFD_DEADLINE : IFD_OK;
+    return is_past(p->deadline_ns) ? IFD_DEADLINE : IFD_OK;
 }
 
 static bool picture_is_over(void *arg)
@@ -104,6 +109,7 @@ struct offloaded {
     struct ifd_task task;
     struct ifd_service *service;
     const struct ifd_infer_request *request;
+    uint64_t deadline_ns; /* 0: none */
     void (*work)(void *arg);
     ifd_control_fn done;
     void *arg;
@@ -112,7 +118,10 @@ struct offloaded {
 static enum ifd_code offloaded_verdict(const struct ifd_task *task)
 {
     const struct offloaded *o = (const struct offloaded *)task; /* its first member */
-    return atomic_load(&o->request->is_abandoned) ? IFD_CANCELLED : IFD_OK;
+    if (atomic_load(&o->request->is_abandoned)) {
+        return IFD_CANCELLED;
+    }
+    return is_past(o->deadline_ns) ? IFD_DEADLINE : IFD_OK;
 }
 
 static void work_offloaded(struct ifd_task *task)
@@ -127,12 +136,15 @@ static void offloaded_done(struct ifd_task *task)
     struct ifd_err err = {0};
     const enum ifd_code code = task->code ? ifd_service_explain(task->code, &err) : IFD_OK;
     ifd_ahead_done(&o.service->ahead);
+    ifd_metric_add(o.service->options.metrics, IFD_METRIC_LIMIT_HITS, IFD_LIMIT_QUEUE_TIME,
+                   code == IFD_DEADLINE);
+    o.service->deadlines -= o.deadline_ns > 0;
     ifd_release(o.service->options.alloc, task, sizeof(o));
     o.done(o.arg, code, &err);
 }
 
 bool ifd_service_offload(struct ifd_service *service, const struct ifd_infer_request *request,
-                         void (*work)(void *arg), ifd_control_fn done, void *arg)
+                         bool has_deadline, void (*work)(void *arg), ifd_control_fn done, void *arg)
 {
     const struct ifd_alloc *alloc = service->options.alloc;
     struct offloaded *o = ifd_acquire_zeroed(alloc, 1, sizeof(*o));
@@ -143,13 +155,17 @@ bool ifd_service_offload(struct ifd_service *service, const struct ifd_infer_req
         .task = {.verdict = offloaded_verdict, .work = work_offloaded, .done = offloaded_done},
         .service = service,
         .request = request,
+        .deadline_ns = has_deadline ? ifd_service_deadline(service, request) : 0,
         .work = work,
         .done = done,
         .arg = arg};
+    const bool is_bounded = o->deadline_ns > 0;
     if (ifd_tasks_submit(service->options.json_tasks, &o->task, NULL) != IFD_OK) {
         ifd_release(alloc, o, sizeof(*o));
         return false;
     }
+    service->deadlines += is_bounded;
+    ifd_service_watch_deadlines(service);
     ifd_ahead_task(&service->ahead);
     return true;
 }

@@ -1,10 +1,11 @@
 /* Large JSON bodies of many clients, read and written beside the loop: every answer is its own
- * client's, whoever leaves. */
+ * client's, whoever leaves, and nobody waits for a thread behind his deadline. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "tests/http/hold.h"
 #include "tests/http/live.h"
 #include "tests/support/test.h"
 
@@ -132,11 +133,104 @@ static void a_server_that_stops_answers_first(void)
     live_join(&live);
 }
 
+/* ---- deadlines ---- */
+
+#define HELD_COUNT 1100000 /* so large that a client that is alone leaves the loop, too */
+
+struct held_world {
+    struct live live;
+    struct ifd_alloc alloc;
+    struct hold hold;
+};
+
+/* Holds the thread that makes room for the tensor of HELD_COUNT numbers. */
+static void *acquire(void *context, size_t size, size_t align)
+{
+    struct held_world *world = context;
+    const struct ifd_alloc *system = ifd_alloc_system();
+    if (size >= (size_t)HELD_COUNT * sizeof(float)) {
+        hold_here(&world->hold);
+    }
+    return system->acquire(system->context, size, align);
+}
+
+static void release(void *context, void *ptr, size_t size)
+{
+    const struct ifd_alloc *system = ifd_alloc_system();
+    (void)context;
+    system->release(system->context, ptr, size);
+}
+
+/* Sends count zeros, each behind blanks, and then tail. */
+static int send_zeros(const struct live *live, int count, int blanks, const char *tail)
+{
+    static char body[HELD_COUNT * 2 + 1000], head[200];
+    int size = snprintf(body, sizeof(body),
+                        "{\"inputs\":[{\"name\":\"IN\",\"datatype\":\"FP32\",\"shape\":[%d],"
+                        "\"data\":[0",
+                        count);
+    for (int i = 1; i < count; i++) {
+        size += snprintf(body + size, sizeof(body) - (size_t)size, ",%*d", blanks, 0);
+    }
+    size += snprintf(body + size, sizeof(body) - (size_t)size, "]}]%s}", tail);
+    (void)snprintf(head, sizeof(head),
+                   "POST /v2/models/echo/infer HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n",
+                   size);
+    const int fd = client_connect(live);
+    REQUIRE(fd >= 0);
+    client_send_text(fd, head);
+    client_send(fd, body, (size_t)size);
+    return fd;
+}
+
+static void nobody_waits_for_a_thread_behind_his_deadline(void)
+{
+    static struct held_world world;
+    static const char *const options[] = {"--image-threads=1", "--default-timeout-ms=1000", NULL};
+    static const char late[] = "\ninferd_limit_hits_total{limit=\"default-timeout-ms\"} ";
+    memset(&world, 0, sizeof(world));
+    world.alloc = (struct ifd_alloc){.context = &world, .acquire = acquire, .release = release};
+    hold_init(&world.hold);
+    live_start_in(&world.live, options, &world.alloc);
+    const int held =
+        send_zeros(&world.live, HELD_COUNT, 1, ",\"parameters\":{\"timeout\":600000000}");
+    hold_wait(&world.hold);
+    static const char *const short_time[] = {"", ",\"parameters\":{\"timeout\":200000}"};
+    for (int i = 0; i < 2; i++) {
+        const int fd = send_zeros(&world.live, 1000, 300, short_time[i]);
+        const struct answer answer = client_read(fd);
+        EXPECT_INT(answer.status, 503);
+        EXPECT_HAS(answer.body, "Request timeout expired");
+        EXPECT_INT(live_metric(&world.live, late), i + 1);
+        (void)close(fd);
+    }
+    /* 10 minutes; none that is known before it is read */
+    static const char *const long_time[] = {",\"parameters\":{\"timeout\":600000000}",
+                                            ",\"parameters\":{\"timeou\\u0074\":600000000}"};
+    int fd[2];
+    for (int i = 0; i < 2; i++) {
+        fd[i] = send_zeros(&world.live, 1000, 300, long_time[i]);
+    }
+    live_wait_for_metric(&world.live, "\ninferd_http_requests_inflight ", 3);
+    (void)usleep(1300000); /* the server's own timeout, and the beat of the timer */
+    hold_let_go(&world.hold);
+    EXPECT_INT(client_read(held).status, 200);
+    for (int i = 0; i < 2; i++) {
+        EXPECT_INT(client_read(fd[i]).status, 200);
+        (void)close(fd[i]);
+    }
+    EXPECT_INT(live_metric(&world.live, late), 2);
+    (void)close(held);
+    live_stop(&world.live);
+    hold_finish(&world.hold);
+}
+
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
         T(every_client_gets_its_own),
         T(a_server_that_stops_answers_first),
+        T(nobody_waits_for_a_thread_behind_his_deadline),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }

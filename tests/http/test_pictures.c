@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "server/media/taps.h"
+#include "tests/http/hold.h"
 #include "tests/http/live.h"
 #include "tests/support/test.h"
 
@@ -25,9 +26,7 @@
 struct world {
     struct live live;
     struct ifd_alloc alloc;
-    struct ifd_mutex mutex;
-    struct ifd_cond changed;
-    bool is_held, is_let_go;
+    struct hold hold;
     atomic_int pixel_blocks; /* of pictures that do not hold the thread */
     atomic_int resized; /* pictures that were decoded to their end since the thread was let go */
 };
@@ -42,13 +41,7 @@ static void *acquire(void *context, size_t size, size_t align)
     struct world *world = context;
     const struct ifd_alloc *system = ifd_alloc_system();
     if (size == HELD_BYTES) {
-        ifd_mutex_lock(&world->mutex);
-        world->is_held = true;
-        ifd_cond_broadcast(&world->changed);
-        while (!world->is_let_go) {
-            ifd_cond_wait(&world->changed, &world->mutex);
-        }
-        ifd_mutex_unlock(&world->mutex);
+        hold_here(&world->hold);
     }
     world->resized += size == RESIZE_BYTES;
     world->pixel_blocks += size == (size_t)WIDTH * HEIGHT * 4;
@@ -100,32 +93,23 @@ static int begin(struct world *world, const char *option)
                                    NULL};
     memset(world, 0, sizeof(*world));
     world->alloc = (struct ifd_alloc){.context = world, .acquire = acquire, .release = release};
-    ifd_mutex_init(&world->mutex);
-    ifd_cond_init(&world->changed);
+    hold_init(&world->hold);
     live_start_in(&world->live, options, &world->alloc);
     const int fd = send_picture(world, HELD_HEIGHT);
-    ifd_mutex_lock(&world->mutex);
-    while (!world->is_held) {
-        ifd_cond_wait(&world->changed, &world->mutex);
-    }
-    ifd_mutex_unlock(&world->mutex);
+    hold_wait(&world->hold);
     return fd;
 }
 
 static void let_go(struct world *world)
 {
-    ifd_mutex_lock(&world->mutex);
     world->resized = 0; /* something else at the start may be as large */
-    world->is_let_go = true;
-    ifd_cond_broadcast(&world->changed);
-    ifd_mutex_unlock(&world->mutex);
+    hold_let_go(&world->hold);
 }
 
 static void end(struct world *world)
 {
     live_stop(&world->live);
-    ifd_cond_finish(&world->changed);
-    ifd_mutex_finish(&world->mutex);
+    hold_finish(&world->hold);
 }
 
 static const char aborted[] = "\ninferd_http_requests_total{outcome=\"aborted\"} ";

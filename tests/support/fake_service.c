@@ -521,10 +521,10 @@ static enum ifd_code draw_objects(struct ifd_service *fake, const struct ifd_mod
 }
 
 static bool offload(struct ifd_service *fake, const struct ifd_infer_request *request,
-                    void (*work)(void *arg), ifd_control_fn done, void *arg)
+                    bool has_deadline, void (*work)(void *arg), ifd_control_fn done, void *arg)
 {
-    (void)request;
     if (fake->offloads) {
+        fake->offload_timeout_us = has_deadline ? request->timeout_us : UINT64_MAX;
         fake->offload_count++;
         add_job(fake, (struct fake_job){.work = work, .done = done, .arg = arg});
     }

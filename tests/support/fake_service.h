@@ -60,8 +60,9 @@ struct ifd_service {
     uint32_t source_count;
     bool last_dependents;
     uint32_t offload_count;
-    bool last_in_place;  /* the first input was used where the body was received */
-    const uint8_t *body; /* set by the loopback */
+    uint64_t offload_timeout_us; /* of the last request; UINT64_MAX: it waits without a deadline */
+    bool last_in_place;          /* the first input was used where the body was received */
+    const uint8_t *body;         /* set by the loopback */
     size_t body_size;
 };
 

@@ -65,6 +65,12 @@ static size_t decode_cost(const struct ifd_infer *infer)
     return ((const struct exchange *)infer)->cost;
 }
 
+static uint64_t expected_timeout_us(const struct ifd_infer *infer)
+{
+    (void)infer;
+    return 7;
+}
+
 static size_t encode_cost(const struct ifd_infer *infer)
 {
     (void)infer;
@@ -82,6 +88,7 @@ static void finish(struct ifd_infer *infer, enum ifd_code code, const struct ifd
 static const struct ifd_codec codec = {.decode = decode,
                                        .encode = encode,
                                        .decode_cost = decode_cost,
+                                       .expected_timeout_us = expected_timeout_us,
                                        .encode_cost = encode_cost,
                                        .finish = finish};
 
@@ -161,8 +168,10 @@ static void what_the_codec_calls_costly_runs_beside_the_loop(void)
         exchange.cost = is_costly ? (size_t)2 << 20 : 1000;
         ifd_infer_run(&exchange.infer);
         EXPECT_INT(exchange.fake.offload_count, is_costly);
+        EXPECT_INT(exchange.fake.offload_timeout_us, is_costly ? 7 : 0);
         fake_service_run(&exchange.fake);
         EXPECT_INT(exchange.end, IFD_OK);
+        EXPECT_INT(exchange.infer.request.timeout_us, 0); /* the message itself has none */
         end(&exchange);
     }
 }

@@ -1,4 +1,5 @@
 /* Large JSON is read and written beside the loop. */
+#include "api/http/infer.h"
 #include "tests/support/loopback.h"
 #include "tests/support/test.h"
 
@@ -162,6 +163,59 @@ static void a_client_that_leaves_meanwhile_is_waited_for(void)
     }
 }
 
+/* The name is looked for, not read: what could be several or another is left open. */
+static void a_timeout_is_found_before_reading(void)
+{
+    static const struct {
+        const char *text;
+        uint64_t want;
+    } row[] = {
+        {"{\"inputs\":[]}", 0},
+        {"{\"inputs\":[],\"parameters\":{\"timeout\":0}}", 0},
+        {"{\"inputs\":[],\"parameters\":{\"timeout\" : 250000}}", 250000},
+        {"{\"parameters\":{\"a\":1,\"timeout\":7,\"b\":2},\"inputs\":[]}", 7},
+        {"{\"parameters\":{\"timeout\":18446744073709551615}}", UINT64_MAX},
+        {"{\"parameters\":{\"timeout\":18446744073709551616}}", UINT64_MAX},
+        {"{\"parameters\":{\"timeout\":\"7\"}}", UINT64_MAX},
+        {"{\"parameters\":{\"timeout\":-7}}", UINT64_MAX},
+        {"{\"parameters\":{\"timeout", 0},
+        {"{\"parameters\":{\"timeout\"", UINT64_MAX},
+        {"{\"parameters\":{\"timeout\":", UINT64_MAX},
+        {"{\"parameters\":{\"timeou\\u0074\":7}}", UINT64_MAX},
+        {"{\"inputs\":[{\"name\":\"timeout\"}]}", UINT64_MAX},
+        {"{\"inputs\":[{\"name\":\"timeout\"}],\"parameters\":{\"timeout\":7}}", UINT64_MAX},
+    };
+    struct ifd_arena arena;
+    ifd_arena_init(&arena, ifd_alloc_system(), 0);
+    for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+        const struct ifd_str text = {.data = row[i].text, .size = strlen(row[i].text)};
+        const uint64_t timeout_us = ifd_infer_expected_timeout_us(text, &arena);
+        EXPECT(timeout_us == row[i].want);
+        if (timeout_us != row[i].want) {
+            printf("%s: %llu\n", row[i].text, (unsigned long long)timeout_us);
+        }
+    }
+    ifd_arena_finish(&arena);
+}
+
+static void what_waits_for_a_thread_has_its_deadline(void)
+{
+    struct loopback_exchange other, exchange;
+    begin(&other);
+    begin_large(NULL, "42]}],\"parameters\":{\"timeout\":5},\"x\":[{\"y\":[1", &exchange);
+    EXPECT_INT(loop.fake.offload_count, 1);
+    EXPECT_INT(loop.fake.offload_timeout_us, 5);
+    while (loop.fake.offload_count == 1) {
+        EXPECT(fake_service_step(&loop.fake));
+    }
+    EXPECT_INT(exchange.http.response.status, 0);
+    EXPECT(loop.fake.offload_timeout_us == UINT64_MAX); /* the answer is ready, and is written */
+    fake_service_run(&loop.fake);
+    EXPECT_INT(exchange.http.response.status, 200);
+    loopback_end(&exchange, NULL);
+    end(&other);
+}
+
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
@@ -171,6 +225,8 @@ int main(int argc, char **argv)
         T(refused_work_is_done_on_the_loop),
         T(large_binary_tensors_stay_on_the_loop),
         T(a_client_that_leaves_meanwhile_is_waited_for),
+        T(a_timeout_is_found_before_reading),
+        T(what_waits_for_a_thread_has_its_deadline),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }
