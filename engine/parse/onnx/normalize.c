@@ -162,17 +162,19 @@ static uint32_t local_response(struct ifd_onnx_call *call, uint32_t x)
     const struct ifd_shape shape = shape_of(call, x);
     const int64_t size = ifd_onnx_int(call, "size", 1);
     const int64_t channels = shape.rank > 1 ? shape.dim[1] : 0;
-    if (shape.rank < 2 || size < 1 || size > channels * 2 + 1) {
+    if (shape.rank < 2 || size < 1) {
         return ifd_build_fail(b, IFD_INVALID, "%lld neighbours of %lld channels", (long long)size,
                               (long long)channels);
     }
+    const int64_t before = (size - 1) / 2 < channels ? (size - 1) / 2 : channels;
+    const int64_t after = size / 2 < channels ? size / 2 : channels; /* behind them is nothing */
     struct ifd_pad_attrs pad = {.before = {.count = shape.rank}, .after = {.count = shape.rank}};
-    pad.before.value[1] = (size - 1) / 2;
-    pad.after.value[1] = size - 1 - (size - 1) / 2;
+    pad.before.value[1] = before;
+    pad.after.value[1] = after;
     const uint32_t square = times(b, x, x);
     const uint32_t padded = ifd_build_node(b, IFD_OP_PAD, &square, 1, NULL, &pad);
     uint32_t sum = ifd_build_cut(b, padded, 1, 0, channels);
-    for (int64_t i = 1; b->code == IFD_OK && i < size; i++) {
+    for (int64_t i = 1; b->code == IFD_OK && i <= before + after; i++) {
         sum = ifd_build_binary(b, IFD_OP_ADD, sum, ifd_build_cut(b, padded, 1, i, channels));
     }
     sum = ifd_build_with(b, IFD_OP_MUL, sum, ifd_onnx_f32(call, "alpha", 1e-4) / (double)size);

@@ -92,7 +92,7 @@ static uint32_t pooled_3d(struct ifd_onnx_call *call, enum ifd_op op, uint32_t x
     return ifd_build_reshape(b, y, whole, 5);
 }
 
-/* ---- maxima by their places in the window ---- */
+/* ---- windows place by place ---- */
 
 #define TAPS_MAX 512 /* elements of a window */
 
@@ -188,47 +188,78 @@ static uint32_t element_numbers(struct ifd_onnx_call *call, uint32_t place, cons
     return number;
 }
 
-/* The places of a window one after the other: the largest of them, and which it is. */
+/* The places of a window one after the other. */
+struct taps {
+    uint32_t count;
+    uint32_t value[TAPS_MAX]; /* what all windows have there */
+    int64_t offset[TAPS_MAX]; /* of the element behind the window's first one */
+};
+
+static bool find_taps(struct ifd_onnx_call *call, uint32_t x, const struct ifd_onnx_window *w,
+                      bool has_least, struct taps *ret)
+{
+    struct ifd_builder *b = call->b;
+    const struct ifd_shape in = shape_of(call, x);
+    const struct ifd_shape out = pooled_shape(w, &in);
+    uint32_t count = 1;
+    for (uint32_t i = 0; i < w->dims; i++) {
+        count = w->kernel[i] >= 1 && w->kernel[i] <= TAPS_MAX ? count * (uint32_t)w->kernel[i] : 0;
+        if (count < 1 || count > TAPS_MAX || out.dim[2 + i] < 1) {
+            ifd_build_fail(b, IFD_UNSUPPORTED,
+                           "a window of %lld elements along direction %u, limit %d in all",
+                           (long long)w->kernel[i], i, TAPS_MAX);
+            return false;
+        }
+    }
+    ret->count = count;
+    const uint32_t whole = padded(b, x, w, has_least);
+    for (uint32_t t = 0; b->code == IFD_OK && t < count; t++) {
+        int64_t at[IFD_ONNX_DIRECTIONS] = {0};
+        uint32_t rest = t;
+        ret->offset[t] = 0;
+        for (uint32_t i = w->dims; i-- > 0;) {
+            at[i] = rest % (uint32_t)w->kernel[i];
+            rest /= (uint32_t)w->kernel[i];
+            ret->offset[t] += at[i] * w->dilation[i] * step_along(call, &in, i);
+        }
+        ret->value[t] = tap(b, whole, w, at, &out);
+    }
+    return b->code == IFD_OK;
+}
+
+static uint32_t fold(struct ifd_builder *b, enum ifd_op op, const struct taps *taps)
+{
+    uint32_t y = taps->value[0];
+    for (uint32_t t = 1; b->code == IFD_OK && t < taps->count; t++) {
+        y = ifd_build_binary(b, op, y, taps->value[t]);
+    }
+    return y;
+}
+
+static uint32_t sum_by_taps(struct ifd_onnx_call *call, uint32_t x, const struct ifd_onnx_window *w)
+{
+    struct taps taps;
+    return find_taps(call, x, w, false, &taps) ? fold(call->b, IFD_OP_ADD, &taps) : IFD_NONE;
+}
+
+/* The largest of each window, and which it is. */
 static uint32_t max_by_taps(struct ifd_onnx_call *call, uint32_t x, const struct ifd_onnx_window *w)
 {
     struct ifd_builder *b = call->b;
     const struct ifd_shape in = shape_of(call, x);
     const struct ifd_shape out = pooled_shape(w, &in);
-    const bool wants_places = call->output_count > 1;
-    uint32_t count = 1;
-    for (uint32_t i = 0; i < w->dims; i++) {
-        count = w->kernel[i] >= 1 && w->kernel[i] <= TAPS_MAX ? count * (uint32_t)w->kernel[i] : 0;
-        if (count < 1 || count > TAPS_MAX || out.dim[2 + i] < 1) {
-            return ifd_build_fail(b, IFD_UNSUPPORTED,
-                                  "a window of %lld elements along direction %u, limit %d in all",
-                                  (long long)w->kernel[i], i, TAPS_MAX);
-        }
+    struct taps taps;
+    if (!find_taps(call, x, w, true, &taps)) {
+        return IFD_NONE;
     }
-    uint32_t value[TAPS_MAX];
-    int64_t offset[TAPS_MAX];
-    const uint32_t whole = padded(b, x, w, true);
-    for (uint32_t t = 0; b->code == IFD_OK && t < count; t++) {
-        int64_t at[IFD_ONNX_DIRECTIONS] = {0};
-        uint32_t rest = t;
-        offset[t] = 0;
-        for (uint32_t i = w->dims; i-- > 0;) {
-            at[i] = rest % (uint32_t)w->kernel[i];
-            rest /= (uint32_t)w->kernel[i];
-            offset[t] += at[i] * w->dilation[i] * step_along(call, &in, i);
-        }
-        value[t] = tap(b, whole, w, at, &out);
-    }
-    uint32_t y = value[0];
-    for (uint32_t t = 1; b->code == IFD_OK && t < count; t++) {
-        y = ifd_build_binary(b, IFD_OP_MAXIMUM, y, value[t]);
-    }
-    if (wants_places && b->code == IFD_OK) {
+    const uint32_t y = fold(b, IFD_OP_MAXIMUM, &taps);
+    if (call->output_count > 1 && b->code == IFD_OK) {
         const struct ifd_axis_attrs pack = {.axis = 0};
         const struct ifd_arg_attrs arg = {.axis = 0};
         const struct ifd_desc index = {.dtype = IFD_S64};
-        const uint32_t all = ifd_build_node(b, IFD_OP_PACK, value, count, NULL, &pack);
+        const uint32_t all = ifd_build_node(b, IFD_OP_PACK, taps.value, taps.count, NULL, &pack);
         const uint32_t place = ifd_build_node(b, IFD_OP_ARG_MAX, &all, 1, &index, &arg);
-        call->output[1] = element_numbers(call, place, offset, count, w, &in, &out);
+        call->output[1] = element_numbers(call, place, taps.offset, taps.count, w, &in, &out);
     }
     return y;
 }
@@ -289,28 +320,35 @@ static uint32_t max_unpool(struct ifd_onnx_call *call, uint32_t x)
 
 /* ---- averages ---- */
 
+/* Ones where x has elements, of one sample and one channel. */
+static uint32_t ones_like(struct ifd_onnx_call *call, uint32_t x)
+{
+    const struct ifd_shape in = shape_of(call, x);
+    struct ifd_broadcast_to_attrs ones = {.shape = {.count = in.rank, .value = {1, 1}}};
+    const uint32_t one = ifd_build_number(call->b, IFD_F32, 1);
+    for (uint32_t d = 2; d < in.rank; d++) {
+        ones.shape.value[d] = in.dim[d];
+    }
+    return ifd_build_node(call->b, IFD_OP_BROADCAST_TO, &one, 1, NULL, &ones);
+}
+
 /* Over three directions with padding that does not count: the sum of what is there by its number,
  * each of them an average over the padded tensor. */
 static uint32_t average_without_padding(struct ifd_onnx_call *call, uint32_t x,
                                         const struct ifd_onnx_window *w)
 {
     struct ifd_builder *b = call->b;
-    const struct ifd_shape in = shape_of(call, x);
     struct ifd_onnx_window inner = *w;
-    struct ifd_broadcast_to_attrs ones = {.shape = {.count = in.rank, .value = {1, 1}}};
     bool has_padding = false;
     for (uint32_t i = 0; i < w->dims; i++) {
-        ones.shape.value[2 + i] = in.dim[2 + i];
         has_padding = has_padding || w->before[i] + w->after[i] > 0;
         inner.before[i] = inner.after[i] = 0;
     }
     if (!has_padding) {
         return pooled_3d(call, IFD_OP_AVERAGE_POOL2D, x, w);
     }
-    const uint32_t one = ifd_build_number(b, IFD_F32, 1);
-    const uint32_t there = ifd_build_node(b, IFD_OP_BROADCAST_TO, &one, 1, NULL, &ones);
-    const uint32_t share =
-        pooled_3d(call, IFD_OP_AVERAGE_POOL2D, padded(b, there, w, false), &inner);
+    const uint32_t there = padded(b, ones_like(call, x), w, false);
+    const uint32_t share = pooled_3d(call, IFD_OP_AVERAGE_POOL2D, there, &inner);
     return ifd_build_binary(b, IFD_OP_DIV,
                             pooled_3d(call, IFD_OP_AVERAGE_POOL2D, padded(b, x, w, false), &inner),
                             share);
@@ -335,10 +373,12 @@ uint32_t ifd_onnx_average(struct ifd_onnx_call *call, uint32_t x)
     if (!pool_window(call, x, &w)) {
         return IFD_NONE;
     }
-    if (has_dilation(&w)) {
-        return ifd_build_fail(call->b, IFD_UNSUPPORTED, "an average with dilation");
-    }
     x = ifd_onnx_int(call, "count_include_pad", 0) != 0 ? count_padding(call, x, &w) : x;
+    if (has_dilation(&w)) {
+        const uint32_t sum = sum_by_taps(call, x, &w);
+        const uint32_t count = sum_by_taps(call, ones_like(call, x), &w);
+        return ifd_build_binary(call->b, IFD_OP_DIV, sum, count);
+    }
     return w.dims == 3 ? average_without_padding(call, x, &w)
                        : pooled(call, IFD_OP_AVERAGE_POOL2D, x, &w);
 }
@@ -363,10 +403,14 @@ static uint32_t lp_pool(struct ifd_onnx_call *call, uint32_t x)
     struct ifd_builder *b = call->b;
     const int64_t p = ifd_onnx_int(call, "p", 2);
     struct ifd_onnx_window w;
-    if (p < 1 || !pool_window(call, x, &w) || has_dilation(&w) ||
-        ifd_onnx_int(call, "ceil_mode", 0) != 0) {
-        return ifd_build_fail(b, IFD_UNSUPPORTED, "a norm of %lld, dilation or \"ceil_mode\"",
-                              (long long)p);
+    if (p < 1) {
+        return ifd_build_fail(b, IFD_INVALID, "\"p\" is %lld, wanted 1 or more", (long long)p);
+    }
+    if (!pool_window(call, x, &w)) {
+        return IFD_NONE;
+    }
+    if (has_dilation(&w) || ifd_onnx_int(call, "ceil_mode", 0) != 0) {
+        return root(b, sum_by_taps(call, powered(b, x, p), &w), p);
     }
     double count = 1;
     for (uint32_t i = 0; i < w.dims; i++) {

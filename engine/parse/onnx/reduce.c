@@ -45,12 +45,9 @@ void ifd_onnx_reduce(struct ifd_onnx_call *call, int which)
     const uint32_t rank = ifd_build_desc(call->b, x)->shape.rank;
     struct ifd_ints axes;
     if (!ifd_onnx_axes(call, 1, rank, &axes)) {
-        if (ifd_onnx_int(call, "noop_with_empty_axes", 0) != 0) {
-            call->output[0] = x;
-            return;
-        }
-        axes.count = rank;
-        for (uint32_t d = 0; d < rank; d++) {
+        /* without any: what is done beside the reduction is still done */
+        axes.count = ifd_onnx_int(call, "noop_with_empty_axes", 0) != 0 ? 0 : rank;
+        for (uint32_t d = 0; d < axes.count; d++) {
             axes.value[d] = d;
         }
     }
