@@ -520,7 +520,8 @@ def matmul(rng):
         x, y = (k,), (k, n)
     elif rng.integers(6) == 0:
         x, y = (m, k), (k,)
-    return Case("MatMul", [array(rng, x), array(rng, y)], constants={1} if rng.integers(2) else set())
+    constants = {1} if rng.integers(2) else set()
+    return Case("MatMul", [array(rng, x), array(rng, y)], constants=constants)
 
 
 def gemm(rng):

@@ -69,7 +69,7 @@ static const struct expectation {
      "operator LSTM (version 1, node 0, outputs \"y\"): an LSTM of other types"},
     {"opcode_version_negative", IFD_CORRUPT, "operator code 0: operator 0, version -1"},
     {"opcode_version_new", IFD_UNSUPPORTED,
-     "operator ADD (version 99, node 0, outputs \"y\") is newer than version 5"},
+     "operator ADD (version 99, node 0, outputs \"y\") is newer than version 6"},
     {"options_of_another_operator", IFD_CORRUPT, "options of type 17, expected 11"},
     {"order", IFD_CORRUPT, "node 0 (DEQUANTIZE): input 0 \"q\" is made by no operator before it"},
     {"output_count", IFD_CORRUPT, "no outputs"},

@@ -1,0 +1,46 @@
+#!/usr/bin/env python3
+"""Random models of one TFLite operator each, beside LiteRT's reference kernels.
+
+usage: tflite_ops.py INFERD [--count N] [--seed N] [--op NAME …] [--backends LIST …] [--keep FOLDER]
+
+As onnx_ops.py. Quantized results of CpuRef are LiteRT's bit for bit; those of CpuAcc are a step off
+at most."""
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "ops/gen"))
+
+import beside
+import litert
+from tflite_cases import CASES, B, O, schema
+
+
+def run_newest(arguments):
+    """The newest version that the peer has."""
+    for version in range(15, 0, -1):
+        arguments[5] = version
+        try:
+            return litert.run(*arguments)
+        except (RuntimeError, ValueError) as error:
+            if "Didn't find op" not in str(error) or version == 1:
+                raise
+
+
+def make(case):
+    options, kind = None, 0
+    if case.options:
+        options = getattr(schema, case.options[0] + "T")()
+        kind = getattr(O, case.options[0])
+        for key, value in case.options[1:]:
+            assert hasattr(options, key), key
+            setattr(options, key, value)
+    arguments = [getattr(B, case.op), kind, options, case.inputs, case.outputs, 1]
+    run_newest(arguments)
+    inputs = {f"in{i}": t.data for i, t in enumerate(case.inputs) if not t.constant}
+    text = f"{case.op} {case.options} of {[(t.dtype, t.shape) for t in case.inputs]}"
+    return beside.Beside(litert.build(*arguments), inputs, [t.data for t in case.outputs], text,
+                         {"CpuRef": 0, "CpuAcc,CpuRef": 1})
+
+
+if __name__ == "__main__":
+    sys.exit(beside.main(__doc__, make, CASES, ".tflite"))
