@@ -50,7 +50,8 @@ enum ifd_code ifd_engine_create(const struct ifd_engine_options *options,
     ifd_cores_init(&engine->cores,
                    options->cores > 0 ? options->cores : engine->registry.host.cpu.cores);
     engine->registry.changed = options->backend_changed;
-    engine->registry.changed_context = options->backend_context;
+    engine->registry.opened = options->backend_opened;
+    engine->registry.listener = options->backend_context;
     const enum ifd_code code = open_backends(engine, options, err);
     if (code != IFD_OK) {
         ifd_engine_destroy(engine);
@@ -127,13 +128,27 @@ void ifd_engine_backend_info(const struct ifd_engine *engine, uint32_t index,
         return;
     }
     struct ifd_backend_slot *slot = &engine->registry.slot[index];
-    *ret = (struct ifd_backend_info){.name = slot->backend->name,
+    const unsigned state = atomic_load_explicit(&slot->state, memory_order_acquire);
+    *ret = (struct ifd_backend_info){.name = slot->name,
                                      .file = slot->plugin ? slot->plugin->path : "",
                                      .is_taken = true,
-                                     .available = slot->available,
-                                     .reason = slot->available ? "" : slot->reason.text,
+                                     .is_untried = state == IFD_DEVICE_UNTRIED,
+                                     .available = state == IFD_DEVICE_OPEN,
+                                     .reason = state == IFD_DEVICE_ABSENT ? slot->reason.text : "",
                                      .degraded = atomic_load(&slot->health.is_degraded)};
     ifd_health_read(&slot->health, &ret->failures, &ret->lost);
+}
+
+enum ifd_code ifd_engine_open_backend(struct ifd_engine *engine, const char *name,
+                                      struct ifd_err *err)
+{
+    struct ifd_err reason = {0};
+    const enum ifd_code code = ifd_engine_check_backend(engine, name, err);
+    if (code != IFD_OK ||
+        ifd_registry_open(&engine->registry, ifd_registry_find(&engine->registry, name), &reason)) {
+        return code;
+    }
+    return ifd_fail(err, IFD_UNAVAILABLE, "%s is not available: %s", name, reason.text);
 }
 
 enum ifd_code ifd_engine_check_health(const struct ifd_engine *engine, struct ifd_err *err)

@@ -86,19 +86,6 @@ enum ifd_code ifd_server_init_budget(struct ifd_server *server, struct ifd_err *
     return IFD_OK;
 }
 
-static bool is_available(const struct ifd_engine *engine, const char *name, struct ifd_err *why_not)
-{
-    struct ifd_backend_info info;
-    uint32_t i = 0;
-    do {
-        ifd_engine_backend_info(engine, i++, &info);
-    } while (strcmp(info.name, name) != 0);
-    if (!info.available) {
-        (void)ifd_fail(why_not, IFD_UNAVAILABLE, "%s is not available: %s", name, info.reason);
-    }
-    return info.available;
-}
-
 /* Refuses unknown backends, and a list of which none can be used, at the start, not with the first
  * model. */
 static enum ifd_code check_backends(const struct ifd_server *server, struct ifd_err *err)
@@ -111,21 +98,22 @@ static enum ifd_code check_backends(const struct ifd_server *server, struct ifd_
             ifd_err_prefix(err, "--backend");
             return IFD_INVALID;
         }
-        available += is_available(server->engine, list->item[i], &why_not) ? 1 : 0;
+        available += ifd_engine_open_backend(server->engine, list->item[i], &why_not) == IFD_OK;
     }
     return list->count == 0 || available > 0
                ? IFD_OK
                : ifd_fail(err, IFD_UNAVAILABLE, "--backend: %s", why_not.text);
 }
 
-/* A backend that is missing is worth a line; so is code that was loaded. */
+/* A backend that is missing is worth a line; so is code that was loaded. A plugin that is opened
+ * later has its line then. */
 static void log_backends(const struct ifd_server *server)
 {
     const struct ifd_log *log = server->options.log;
     for (uint32_t i = 0; i < ifd_engine_backend_count(server->engine); i++) {
         struct ifd_backend_info info;
         ifd_engine_backend_info(server->engine, i, &info);
-        if (!info.available) {
+        if (!info.available && !info.is_untried) {
             ifd_log_warn(log, info.is_taken ? "backend not available" : "plugin not taken",
                          "name=%s file=%s reason=%s", info.name, info.file, info.reason);
         } else if (info.file[0] != '\0') {
@@ -142,6 +130,17 @@ static void backend_changed(void *context, const char *backend, const struct ifd
         ifd_log_error(log, "device lost", "backend=%s reason=%s", backend, reason->text);
     } else {
         ifd_log_info(log, "device works again", "backend=%s", backend);
+    }
+}
+
+/* Thread: any. */
+static void backend_opened(void *context, const char *backend, const struct ifd_err *reason)
+{
+    const struct ifd_log *log = context;
+    if (reason) {
+        ifd_log_warn(log, "backend not available", "name=%s reason=%s", backend, reason->text);
+    } else {
+        ifd_log_info(log, "device opened", "backend=%s", backend);
     }
 }
 
@@ -162,6 +161,7 @@ enum ifd_code ifd_server_create_engine(struct ifd_server *server, struct ifd_err
         .cache_folder = o->config->cache_dir[0] != '\0' ? o->config->cache_dir : NULL,
         .cache_bytes = (uint64_t)o->config->cache_size_mb << 20,
         .backend_changed = backend_changed,
+        .backend_opened = backend_opened,
         .backend_context = o->log};
     enum ifd_code code = ifd_engine_create(&engine, &server->engine, err);
     if (code) {

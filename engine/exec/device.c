@@ -17,7 +17,7 @@ static enum ifd_code note(struct ifd_instance_device *device, enum ifd_code code
 {
     if (code != IFD_OK) {
         device->is_lost |= code == IFD_UNAVAILABLE;
-        ifd_err_prefix(err, "backend %s", device->slot->backend->name);
+        ifd_err_prefix(err, "backend %s", device->slot->name);
     }
     return code;
 }
@@ -163,7 +163,7 @@ static void tell(const struct ifd_instance_device *device, const struct ifd_regi
                  const struct ifd_err *reason)
 {
     if (registry->changed) {
-        registry->changed(registry->changed_context, device->slot->backend->name, reason);
+        registry->changed(registry->listener, device->slot->name, reason);
     }
 }
 

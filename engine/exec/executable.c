@@ -6,6 +6,14 @@
 
 #include <string.h>
 
+/* Several devices may have one backend: its name is that of the slot. */
+static const char *name_of(const struct ifd_executable *executable, uint32_t p)
+{
+    const uint32_t backend = executable->plan.partition[p].backend;
+    return backend == IFD_PLAN_CONTROL ? ifd_control_backend.name
+                                       : executable->registry->slot[backend].name;
+}
+
 static enum ifd_code compile_part(struct ifd_executable *executable, uint32_t p,
                                   const struct ifd_plan_options *options,
                                   const struct ifd_executable *share_with, size_t limit_bytes,
@@ -27,7 +35,7 @@ static enum ifd_code compile_part(struct ifd_executable *executable, uint32_t p,
     }
     if (code != IFD_OK) {
         part->compiled = NULL;
-        ifd_err_prefix(err, "backend %s", part->backend->name);
+        ifd_err_prefix(err, "backend %s", name_of(executable, p));
         return code;
     }
     if (executable->plan.partition[p].memory == 0) {
@@ -272,7 +280,7 @@ void ifd_executable_step(const struct ifd_executable *executable, uint32_t step,
     const struct ifd_executable_part *part = &executable->part[p];
     const struct ifd_plan_partition *partition = &executable->plan.partition[p];
     *ret = (struct ifd_plan_step){.step = {.name = partition->op_name, .kernel = "", .output = ""},
-                                  .backend = part->backend->name,
+                                  .backend = name_of(executable, p),
                                   .partition = p};
     const bool is_last = step + 1 == part->first_step + part->info.step_count;
     if (partition->output_count > 0 && is_last) {

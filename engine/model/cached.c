@@ -35,7 +35,7 @@ void ifd_model_find_cached(struct ifd_model *model, const struct ifd_model_optio
                                    model->no_optimize, (int)model->precision);
     for (uint32_t i = 0; i < model->preference_count && used < sizeof(setup); i++) {
         used += (size_t)snprintf(setup + used, sizeof(setup) - used, " %s",
-                                 engine->registry.slot[model->preference[i]].backend->name);
+                                 engine->registry.slot[model->preference[i]].name);
     }
     used = name_shapes(options, setup, used, sizeof(setup));
     if (used >= sizeof(setup)) {

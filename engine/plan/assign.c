@@ -46,14 +46,14 @@ static uint32_t find(const struct ifd_node_view *view, const struct ifd_plan_opt
     for (uint32_t i = first; i < options->preference_count; i++) {
         struct ifd_backend_slot *slot = &options->registry->slot[options->preference[i]];
         struct ifd_err reason = {0};
-        *ret_ns = slot->available ? ifd_backend_slot_cost(slot, view, &reason) : 0;
+        const bool is_open = ifd_registry_open(options->registry, options->preference[i], &reason);
+        *ret_ns = is_open ? ifd_backend_slot_cost(slot, view, &reason) : 0;
         if (*ret_ns > 0) {
             return i;
         }
         const struct ifd_err before = *reasons;
-        const char *why = slot->available ? reason.text : slot->reason.text;
-        ifd_fail(reasons, IFD_UNSUPPORTED, "%s; %s: %s", before.text, slot->backend->name,
-                 why[0] != '\0' ? why : "does not support it");
+        ifd_fail(reasons, IFD_UNSUPPORTED, "%s; %s: %s", before.text, slot->name,
+                 reason.text[0] != '\0' ? reason.text : "does not support it");
     }
     return options->preference_count;
 }

@@ -14,7 +14,7 @@ struct inspect_options {
     enum ifd_dump_format dump; /* set by check from format and passes */
 };
 
-static void print_backends(const struct ifd_engine *engine)
+static void print_backends(struct ifd_engine *engine)
 {
     char features[256];
     const struct ifd_cpu *cpu = ifd_engine_cpu(engine);
@@ -23,6 +23,10 @@ static void print_backends(const struct ifd_engine *engine)
     for (uint32_t i = 0; i < ifd_engine_backend_count(engine); i++) {
         struct ifd_backend_info info;
         ifd_engine_backend_info(engine, i, &info);
+        if (info.is_untried) { /* why it is absent is worth knowing, even if nobody uses it */
+            ifd_engine_open_backend(engine, info.name, NULL);
+            ifd_engine_backend_info(engine, i, &info);
+        }
         const char *state = info.available  ? "available"
                             : info.is_taken ? "not available: "
                                             : "not taken: ";

@@ -35,7 +35,7 @@ void ifd_service_missing_backends(struct ifd_service *service, ifd_missing_fn fn
     for (uint32_t i = 0; i < ifd_engine_backend_count(engine); i++) {
         struct ifd_backend_info info;
         ifd_engine_backend_info(engine, i, &info);
-        if (!info.available || info.degraded) {
+        if ((!info.available && !info.is_untried) || info.degraded) {
             fn(arg, info.name, info.available ? info.lost.text : info.reason);
         }
     }

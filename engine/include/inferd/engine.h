@@ -60,7 +60,10 @@ struct ifd_engine_options {
      *  to the next backends of their model, and the device is tried again with growing pauses. May
      *  be NULL. Thread: any. */
     void (*backend_changed)(void *context, const char *backend, const struct ifd_err *reason);
-    void *backend_context;
+    /** The device of a plugin was opened after ifd_engine_create, or cannot be (reason). May be
+     *  NULL. Thread: any. */
+    void (*backend_opened)(void *context, const char *backend, const struct ifd_err *reason);
+    void *backend_context; /* of both */
 };
 
 IFD_NODISCARD enum ifd_code ifd_engine_create(const struct ifd_engine_options *options,
@@ -74,8 +77,9 @@ struct ifd_backend_info {
     const char *name;    /* of a file that was not taken: the file's */
     const char *file;    /* path of the plugin; "" if it is built in */
     bool is_taken;       /* false: the file is no plugin for this engine */
+    bool is_untried;     /* a plugin without options that nobody has asked for: it is not open */
     bool available;      /* its device is open */
-    const char *reason;  /* why not; "" */
+    const char *reason;  /* why it cannot be; "" */
     bool degraded;       /* its device was lost, and does not work again yet */
     struct ifd_err lost; /* why the latest time, if it was ever lost */
     uint64_t failures;   /* times that it was lost */
@@ -83,6 +87,11 @@ struct ifd_backend_info {
 uint32_t ifd_engine_backend_count(const struct ifd_engine *engine);
 void ifd_engine_backend_info(const struct ifd_engine *engine, uint32_t index,
                              struct ifd_backend_info *ret);
+/** Opens the device of a plugin that nobody has asked for, as a model does that names it.
+ *  UNAVAILABLE with the reason if it is absent (ifd_backend_info tells, too); else as
+ *  ifd_engine_check_backend. */
+enum ifd_code ifd_engine_open_backend(struct ifd_engine *engine, const char *name,
+                                      struct ifd_err *err);
 /** OK, or UNAVAILABLE with the reason of the first degraded backend. */
 IFD_NODISCARD enum ifd_code ifd_engine_check_health(const struct ifd_engine *engine,
                                                     struct ifd_err *err);

@@ -39,9 +39,9 @@ static void backends_keep_their_order_and_reasons(void)
     struct ifd_err err = {0};
     REQUIRE_OK(init(&registry, ifd_alloc_system(), list, 2, &err), &err);
     EXPECT_INT(registry.count, 2);
-    EXPECT(!registry.slot[0].available);
+    EXPECT_INT(registry.slot[0].state, IFD_DEVICE_ABSENT);
     EXPECT_TEXT(registry.slot[0].reason.text, "no device on this machine");
-    EXPECT(registry.slot[1].available);
+    EXPECT_INT(registry.slot[1].state, IFD_DEVICE_OPEN);
     EXPECT_INT(ifd_registry_find(&registry, "Null"), 1);
     EXPECT_INT(ifd_registry_find(&registry, "null"), 2);
     ifd_registry_finish(&registry);
@@ -66,7 +66,7 @@ static void foreign_abi_small_descriptor_and_missing_function_are_unavailable(vo
     EXPECT_HAS(registry.slot[1].reason.text, "descriptor of 16 bytes");
     EXPECT_HAS(registry.slot[2].reason.text, "lacks a function");
     for (uint32_t i = 0; i < 3; i++) {
-        EXPECT(!registry.slot[i].available);
+        EXPECT_INT(registry.slot[i].state, IFD_DEVICE_ABSENT);
     }
     ifd_registry_finish(&registry);
 }
@@ -184,6 +184,148 @@ static void no_memory_is_reported_and_nothing_leaks(void)
     }
 }
 
+/* ---- plugins ---- */
+
+struct plugin_world {
+    struct ifd_backend backend[2]; /* "Near" and "Far" */
+    struct ifd_plugin plugin[2];
+    struct ifd_plugins plugins;
+    struct ifd_registry registry;
+    char told[128];
+};
+
+/* How often devices of these tests were opened, and what they answer; zero before a test. */
+static struct {
+    int opened, closed;
+    enum ifd_code code;
+} plugin_device;
+
+static enum ifd_code count_open(const struct ifd_host *host, struct ifd_device **ret_device,
+                                struct ifd_err *err)
+{
+    plugin_device.opened++;
+    *ret_device = NULL;
+    return plugin_device.code ? host->fail(err, plugin_device.code, "says no") : IFD_OK;
+}
+
+static void count_close(struct ifd_device *device)
+{
+    (void)device;
+    plugin_device.closed++;
+}
+
+static void note_opened(void *context, const char *backend, const struct ifd_err *reason)
+{
+    struct plugin_world *world = context;
+    const size_t used = strlen(world->told);
+    (void)snprintf(world->told + used, sizeof(world->told) - used, "%s:%s;", backend,
+                   reason ? reason->text : "open");
+}
+
+static void begin_plugins(struct plugin_world *world, const struct ifd_backend_options *options)
+{
+    static const char *const names[] = {"Near", "Far"};
+    *world = (struct plugin_world){.plugins = {.plugin = world->plugin, .count = 2}};
+    plugin_device.opened = plugin_device.closed = 0;
+    plugin_device.code = IFD_OK;
+    for (int i = 0; i < 2; i++) {
+        world->backend[i] = *null_backend();
+        world->backend[i].name = names[i];
+        world->backend[i].open = count_open;
+        world->backend[i].close = count_close;
+        world->plugin[i] = (struct ifd_plugin){.backend = &world->backend[i]};
+    }
+    ifd_host_init(&world->registry.host, &(struct ifd_engine_options){0});
+    world->registry.opened = note_opened;
+    world->registry.listener = world;
+    const struct ifd_registry_setup setup = {
+        .alloc = ifd_alloc_system(), .plugins = &world->plugins, .options = options};
+    REQUIRE_OK(ifd_registry_init(&world->registry, &setup, NULL), NULL);
+}
+
+static void a_plugin_is_opened_once_when_somebody_asks(void)
+{
+    struct plugin_world world;
+    begin_plugins(&world, NULL);
+    EXPECT_INT(plugin_device.opened, 0);
+    EXPECT_INT(world.registry.slot[1].state, IFD_DEVICE_UNTRIED);
+    EXPECT(ifd_registry_open(&world.registry, 1, NULL));
+    EXPECT(ifd_registry_open(&world.registry, 1, NULL));
+    EXPECT_INT(plugin_device.opened, 1);
+    EXPECT_TEXT(world.told, "Far:open;");
+    EXPECT_INT(world.registry.slot[0].state, IFD_DEVICE_UNTRIED);
+    ifd_registry_finish(&world.registry);
+    EXPECT_INT(plugin_device.closed, 1);
+}
+
+static void a_plugin_with_an_option_is_opened_at_once(void)
+{
+    static const char *const texts[] = {"Far:key=value"};
+    struct plugin_world world;
+    struct ifd_backend_options options;
+    REQUIRE_OK(ifd_backend_options_init(&options, texts, 1, ifd_alloc_system(), NULL), NULL);
+    begin_plugins(&world, &options);
+    EXPECT_INT(plugin_device.opened, 1);
+    EXPECT_INT(world.registry.slot[0].state, IFD_DEVICE_UNTRIED);
+    EXPECT_INT(world.registry.slot[1].state, IFD_DEVICE_OPEN);
+    EXPECT_TEXT(world.told, "");
+    ifd_registry_finish(&world.registry);
+    ifd_backend_options_finish(&options);
+}
+
+static void an_absent_device_is_not_tried_again_but_a_lack_of_memory_is(void)
+{
+    struct plugin_world world;
+    struct ifd_err reason = {0};
+    begin_plugins(&world, NULL);
+    plugin_device.code = IFD_UNAVAILABLE;
+    EXPECT(!ifd_registry_open(&world.registry, 0, &reason));
+    EXPECT(!ifd_registry_open(&world.registry, 0, &reason));
+    EXPECT_TEXT(reason.text, "says no");
+    EXPECT_INT(plugin_device.opened, 1);
+    EXPECT_TEXT(world.told, "Near:says no;");
+    plugin_device.code = IFD_NOMEM;
+    EXPECT(!ifd_registry_open(&world.registry, 1, &reason));
+    plugin_device.code = IFD_OK;
+    EXPECT(ifd_registry_open(&world.registry, 1, &reason));
+    EXPECT_TEXT(world.told, "Near:says no;Far:says no;Far:open;");
+    ifd_registry_finish(&world.registry);
+    EXPECT_INT(plugin_device.closed, 1);
+}
+
+static void a_plugin_has_as_many_devices_as_options_name(void)
+{
+    static const char *const texts[] = {"Far@b:key=1", "Far@a:key=2", "Far@b:other=3"};
+    struct plugin_world world;
+    struct ifd_backend_options options;
+    REQUIRE_OK(ifd_backend_options_init(&options, texts, 3, ifd_alloc_system(), NULL), NULL);
+    begin_plugins(&world, &options);
+    EXPECT_INT(world.registry.count, 4);
+    EXPECT_INT(plugin_device.opened, 2);
+    const uint32_t a = ifd_registry_find(&world.registry, "Far@a");
+    const uint32_t b = ifd_registry_find(&world.registry, "Far@b");
+    REQUIRE(a >= 2 && a < 4 && b >= 2 && b < 4 && a != b);
+    EXPECT(world.registry.slot[a].backend == &world.backend[1]);
+    EXPECT_INT(world.registry.slot[a].host.option_count, 1);
+    EXPECT_INT(world.registry.slot[b].host.option_count, 2);
+    EXPECT_TEXT(world.registry.slot[b].host.option[1].key, "other");
+    EXPECT_INT(world.registry.slot[1].state, IFD_DEVICE_UNTRIED);
+    ifd_registry_finish(&world.registry);
+    EXPECT_INT(plugin_device.closed, 2);
+    ifd_backend_options_finish(&options);
+}
+
+static void what_is_no_plugin_has_one_device(void)
+{
+    static const char *const texts[] = {"Other@b:key=1", "Nobody@b:key=1", "Other@:key=1"};
+    for (int i = 0; i < 3; i++) {
+        struct heard heard = {""};
+        struct ifd_err err = {0};
+        EXPECT_CODE(open_with(&texts[i], 1, ifd_alloc_system(), &heard, &err), IFD_INVALID, &err);
+        EXPECT_HAS(err.text, "there is no ");
+    }
+}
+
 static void null_backend_refuses_every_node_with_a_reason(void)
 {
     const struct ifd_backend *const list[] = {null_backend()};
@@ -206,6 +348,11 @@ int main(int argc, char **argv)
         T(options_reach_the_backend_that_they_name_in_order),
         T(no_memory_for_options_is_reported),
         T(no_memory_is_reported_and_nothing_leaks),
+        T(a_plugin_is_opened_once_when_somebody_asks),
+        T(a_plugin_with_an_option_is_opened_at_once),
+        T(an_absent_device_is_not_tried_again_but_a_lack_of_memory_is),
+        T(a_plugin_has_as_many_devices_as_options_name),
+        T(what_is_no_plugin_has_one_device),
         T(null_backend_refuses_every_node_with_a_reason),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));

@@ -282,11 +282,11 @@ static void a_backend_that_is_not_available_is_named_with_its_reason(void)
     struct ifd_err err = {0};
     setup(&f);
     diamond(&f);
-    f.registry.slot[FAKE].available = false;
+    f.registry.slot[FAKE].state = IFD_DEVICE_ABSENT;
     ifd_fail(&f.registry.slot[FAKE].reason, IFD_UNAVAILABLE, "no such device");
     EXPECT_CODE(plan(&f, (const uint32_t[]){FAKE}, 1, &err), IFD_UNSUPPORTED, &err);
     EXPECT_HAS(err.text, "node -1, output \"abs\"; Fake: no such device");
-    f.registry.slot[FAKE].available = true; /* it is open, and closed at the end */
+    f.registry.slot[FAKE].state = IFD_DEVICE_OPEN; /* it is open, and closed at the end */
     teardown(&f);
 }
 
