@@ -30,10 +30,15 @@
     X(CreateKernel)                                                                                \
     X(ReleaseKernel)                                                                               \
     X(SetKernelArg)                                                                                \
-    X(GetKernelWorkGroupInfo)                                                                      \
     X(EnqueueNDRangeKernel)                                                                        \
     X(EnqueueReadBuffer)                                                                           \
     X(EnqueueWriteBuffer)                                                                          \
+    X(EnqueueMapBuffer)                                                                            \
+    X(EnqueueUnmapMemObject)                                                                       \
+    X(EnqueueMarkerWithWaitList)                                                                   \
+    X(GetEventInfo)                                                                                \
+    X(ReleaseEvent)                                                                                \
+    X(Flush)                                                                                       \
     X(Finish)
 
 struct ifd_cl {

@@ -1,15 +1,33 @@
 /* Memory, queue, bound kernels. */
 #include "backends/gpuacc/context.h"
 
+#include "backends/gpuacc/await.h"
 #include "backends/gpuacc/cost.h"
 #include "backends/gpuacc/partition.h"
 #include "engine/base/clock.h"
+
+#include <string.h>
+
+#define READS_MAX 16
+
+/* A copy to the host that was asked for. It is made when the kernels before it have ended: a copy
+ * in the queue behind a kernel that never ends would write to memory that is used for something
+ * else by then. */
+struct read {
+    size_t offset, bytes;
+    void *to;
+};
 
 struct ifd_context {
     struct ifd_device *device;
     cl_command_queue queue;
     cl_mem memory;
-    uint64_t fence; /* commands so far that have one */
+    uint64_t fence; /* reads so far */
+    struct read read[READS_MAX];
+    uint32_t read_count;
+    bool is_busy;             /* kernels may be in the queue */
+    cl_event stuck;           /* NULL, or of a queue that was given up: what it waits for */
+    struct ifd_context *next; /* in the device's list of those */
 };
 
 struct ifd_bound {
@@ -19,20 +37,67 @@ struct ifd_bound {
 
 /* ---- contexts ---- */
 
-static void context_destroy(struct ifd_context *context)
+static void release(struct ifd_context *context)
 {
-    if (!context) {
-        return;
-    }
     const struct ifd_cl *cl = &context->device->cl;
+    if (context->stuck) {
+        (void)cl->ReleaseEvent(context->stuck);
+    }
     if (context->queue) {
-        (void)cl->Finish(context->queue);
         (void)cl->ReleaseCommandQueue(context->queue);
     }
     if (context->memory) {
         (void)cl->ReleaseMemObject(context->memory);
     }
     ifd_release(context->device->host->alloc, context, sizeof(*context));
+}
+
+static void context_destroy(struct ifd_context *context)
+{
+    if (!context) {
+        return;
+    }
+    if (!context->stuck) {
+        release(context);
+        return;
+    }
+    struct ifd_device *device = context->device;
+    ifd_mutex_lock(&device->lock);
+    context->next = device->stuck;
+    device->stuck = context;
+    ifd_mutex_unlock(&device->lock);
+}
+
+/* Releases contexts whose kernels have ended. True if there are others. */
+static bool release_ended(struct ifd_device *device)
+{
+    ifd_mutex_lock(&device->lock);
+    struct ifd_context *context = device->stuck;
+    device->stuck = NULL;
+    while (context) {
+        struct ifd_context *next = context->next;
+        if (ifd_gpu_has_ended(device, context->stuck)) {
+            release(context);
+        } else {
+            context->next = device->stuck;
+            device->stuck = context;
+        }
+        context = next;
+    }
+    const bool is_stuck = device->stuck != NULL;
+    ifd_mutex_unlock(&device->lock);
+    return is_stuck;
+}
+
+bool ifd_gpu_drop_stuck(struct ifd_device *device)
+{
+    const bool is_stuck = release_ended(device);
+    while (device->stuck) {
+        struct ifd_context *context = device->stuck;
+        device->stuck = context->next;
+        ifd_release(device->host->alloc, context, sizeof(*context));
+    }
+    return is_stuck;
 }
 
 static enum ifd_code make_memory(struct ifd_context *context, size_t bytes, struct ifd_err *err)
@@ -43,14 +108,18 @@ static enum ifd_code make_memory(struct ifd_context *context, size_t bytes, stru
         return ifd_fail(err, IFD_NOMEM, "GpuAcc: %zu bytes, expected at most %zu in one buffer",
                         bytes, device->info.max_buffer);
     }
-    context->memory = device->cl.CreateBuffer(device->context, CL_MEM_READ_WRITE, bytes ? bytes : 1,
-                                              NULL, &error);
+    const cl_mem_flags where = device->maps ? CL_MEM_ALLOC_HOST_PTR : 0;
+    context->memory = device->cl.CreateBuffer(device->context, CL_MEM_READ_WRITE | where,
+                                              bytes ? bytes : 1, NULL, &error);
     return context->memory ? IFD_OK : ifd_cl_fail(err, error, "memory for tensors");
 }
 
 static enum ifd_code context_create(struct ifd_device *device, size_t bytes,
                                     struct ifd_context **ret_context, struct ifd_err *err)
 {
+    if (release_ended(device)) {
+        return ifd_fail(err, IFD_UNAVAILABLE, "GpuAcc: a kernel that took too long still runs");
+    }
     struct ifd_context *context = ifd_acquire_zeroed(device->host->alloc, 1, sizeof(*context));
     cl_int error = CL_SUCCESS;
     if (!context) {
@@ -175,19 +244,78 @@ static enum ifd_code bind(struct ifd_context *context, struct ifd_partition *par
 
 /* ---- the queue ---- */
 
-/* After an error nothing may be in the queue. */
+/* Waits until the queue is empty. */
+static enum ifd_code drain(struct ifd_context *context, struct ifd_err *err)
+{
+    if (context->stuck) {
+        return ifd_fail(err, IFD_UNAVAILABLE, "GpuAcc: a kernel takes too long");
+    }
+    if (!context->is_busy) {
+        return IFD_OK;
+    }
+    const enum ifd_code code = ifd_gpu_await(context->device, context->queue, &context->stuck, err);
+    context->is_busy = context->stuck != NULL;
+    return code;
+}
+
+/* After an error nothing may be in the queue. Whatever failed in a run, the next backend can do it
+ * meanwhile, and a new context may work. */
 static enum ifd_code fail(struct ifd_context *context, cl_int error, const char *what,
                           struct ifd_err *err)
 {
-    (void)context->device->cl.Finish(context->queue);
-    return ifd_cl_fail(err, error, what);
+    context->read_count = 0;
+    (void)drain(context, NULL);
+    (void)ifd_cl_fail(err, error, what);
+    if (err) {
+        err->code = IFD_UNAVAILABLE;
+    }
+    return IFD_UNAVAILABLE;
+}
+
+/* Copies between the host and memory that it can see. from, to: one is NULL, and is that memory. */
+static cl_int copy_mapped(const struct ifd_context *context, size_t offset, const void *from,
+                          void *to, size_t bytes)
+{
+    const struct ifd_cl *cl = &context->device->cl;
+    const cl_map_flags flags = from ? CL_MAP_WRITE_INVALIDATE_REGION : CL_MAP_READ;
+    cl_int error = CL_SUCCESS;
+    void *mapped = cl->EnqueueMapBuffer(context->queue, context->memory, CL_TRUE, flags, offset,
+                                        bytes, 0, NULL, NULL, &error);
+    if (!mapped) {
+        return error;
+    }
+    memcpy(from ? mapped : to, from ? from : mapped, bytes);
+    return cl->EnqueueUnmapMemObject(context->queue, context->memory, mapped, 0, NULL, NULL);
+}
+
+/* The queue has ended its kernels. Returns when from may change. */
+static cl_int copy_in(const struct ifd_context *context, size_t offset, const void *from,
+                      size_t bytes)
+{
+    return context->device->maps
+               ? copy_mapped(context, offset, from, NULL, bytes)
+               : context->device->cl.EnqueueWriteBuffer(context->queue, context->memory, CL_TRUE,
+                                                        offset, bytes, from, 0, NULL, NULL);
+}
+
+/* waits: for this copy, and those before it. */
+static cl_int copy_out(const struct ifd_context *context, const struct read *read, bool waits)
+{
+    return context->device->maps
+               ? copy_mapped(context, read->offset, NULL, read->to, read->bytes)
+               : context->device->cl.EnqueueReadBuffer(context->queue, context->memory,
+                                                       waits ? CL_TRUE : CL_FALSE, read->offset,
+                                                       read->bytes, read->to, 0, NULL, NULL);
 }
 
 static enum ifd_code write(struct ifd_context *context, size_t offset, const void *from,
                            size_t bytes, struct ifd_err *err)
 {
-    const cl_int error = context->device->cl.EnqueueWriteBuffer(
-        context->queue, context->memory, CL_TRUE, offset, bytes, from, 0, NULL, NULL);
+    const enum ifd_code code = drain(context, err); /* the copy cannot be given up */
+    if (code != IFD_OK) {
+        return code;
+    }
+    const cl_int error = copy_in(context, offset, from, bytes);
     return error == CL_SUCCESS ? IFD_OK : fail(context, error, "a write", err);
 }
 
@@ -220,6 +348,10 @@ static cl_int enqueue_timed(const struct ifd_context *context, const struct ifd_
 static enum ifd_code submit(struct ifd_context *context, struct ifd_bound *bound, uint64_t *step_ns,
                             struct ifd_err *err)
 {
+    if (context->stuck) {
+        return drain(context, err);
+    }
+    context->is_busy = true;
     for (uint32_t i = 0; i < bound->partition->step_count; i++) {
         const cl_int error =
             step_ns ? enqueue_timed(context, bound, i, step_ns) : enqueue(context, bound, i);
@@ -230,24 +362,39 @@ static enum ifd_code submit(struct ifd_context *context, struct ifd_bound *bound
     return IFD_OK;
 }
 
+/* Waits for the kernels, then makes the copies. The queue is in order: the last copy is waited for.
+ */
+static enum ifd_code finish(struct ifd_context *context, struct ifd_err *err)
+{
+    const enum ifd_code code = drain(context, err);
+    const uint32_t count = context->read_count;
+    cl_int error = CL_SUCCESS;
+    context->read_count = 0;
+    for (uint32_t i = 0; code == IFD_OK && error == CL_SUCCESS && i < count; i++) {
+        error = copy_out(context, &context->read[i], i + 1 == count);
+        context->is_busy = error != CL_SUCCESS;
+    }
+    return error == CL_SUCCESS ? code : fail(context, error, "a read", err);
+}
+
 static enum ifd_code read(struct ifd_context *context, size_t offset, void *to, size_t bytes,
                           uint64_t *ret_fence, struct ifd_err *err)
 {
-    const cl_int error = context->device->cl.EnqueueReadBuffer(
-        context->queue, context->memory, CL_FALSE, offset, bytes, to, 0, NULL, NULL);
-    if (error != CL_SUCCESS) {
-        return fail(context, error, "a read", err);
+    const enum ifd_code code =
+        context->read_count == READS_MAX || context->stuck ? finish(context, err) : IFD_OK;
+    if (code == IFD_OK) {
+        context->read[context->read_count++] =
+            (struct read){.offset = offset, .bytes = bytes, .to = to};
+        *ret_fence = ++context->fence;
     }
-    *ret_fence = ++context->fence;
-    return IFD_OK;
+    return code;
 }
 
-/* The queue is in order: all of it is done, which is more than what the fence asks for. */
+/* More than what the fence asks for. */
 static enum ifd_code wait(struct ifd_context *context, uint64_t fence, struct ifd_err *err)
 {
     (void)fence;
-    const cl_int error = context->device->cl.Finish(context->queue);
-    return error == CL_SUCCESS ? IFD_OK : ifd_cl_fail(err, error, "a run");
+    return finish(context, err);
 }
 
 const struct ifd_memory_ops ifd_gpu_memory_ops = {

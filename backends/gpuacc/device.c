@@ -1,6 +1,7 @@
 /* Lists the devices of all platforms, chooses one and opens it. */
 #include "backends/gpuacc/device.h"
 
+#include "backends/gpuacc/context.h"
 #include "backends/gpuacc/program.h"
 
 #include <ctype.h>
@@ -156,7 +157,7 @@ static void read_info(struct ifd_device *device, const struct candidate *chosen)
 {
     const struct ifd_cl *cl = &device->cl;
     struct ifd_gpu_info *info = &device->info;
-    cl_ulong memory = 0, buffer = 0;
+    cl_ulong memory = 0, buffer = UINT64_MAX;
     cl_uint units = 1, clock = 1000;
     cl_bool shares = CL_FALSE;
     memcpy(info->platform, chosen->platform, sizeof(info->platform));
@@ -180,12 +181,13 @@ static void read_info(struct ifd_device *device, const struct candidate *chosen)
 }
 
 static enum ifd_code open_chosen(struct ifd_device *device, const struct candidate *chosen,
-                                 struct ifd_err *err)
+                                 bool copies, struct ifd_err *err)
 {
     const struct ifd_cl *cl = &device->cl;
     cl_int error = CL_SUCCESS;
     device->id = chosen->id;
     read_info(device, chosen);
+    device->maps = !copies && device->info.shares_memory;
     device->context = cl->CreateContext(NULL, 1, &device->id, NULL, NULL, &error);
     if (device->context) {
         device->queue = cl->CreateCommandQueue(device->context, device->id, 0, &error);
@@ -197,9 +199,10 @@ static enum ifd_code open_chosen(struct ifd_device *device, const struct candida
     return IFD_OK;
 }
 
-static enum ifd_code find_and_open(struct ifd_device *device, const char *wanted,
+static enum ifd_code find_and_open(struct ifd_device *device, const struct ifd_gpu_options *options,
                                    struct ifd_err *err)
 {
+    const char *wanted = options->device;
     struct candidates candidates;
     enum ifd_code code = list_devices(&device->cl, &candidates, err);
     if (code != IFD_OK) {
@@ -212,7 +215,7 @@ static enum ifd_code find_and_open(struct ifd_device *device, const char *wanted
         return ifd_fail(err, IFD_UNAVAILABLE, "GpuAcc: no device \"%s\", there are: %s", wanted,
                         list);
     }
-    return open_chosen(device, chosen, err);
+    return open_chosen(device, chosen, options->copies, err);
 }
 
 enum ifd_code ifd_gpu_open(const struct ifd_host *host, const struct ifd_gpu_options *options,
@@ -224,10 +227,11 @@ enum ifd_code ifd_gpu_open(const struct ifd_host *host, const struct ifd_gpu_opt
     }
     device->host = host;
     device->cache = options->cache;
+    device->timeout_ns = (options->timeout_ms ? options->timeout_ms : IFD_GPU_TIMEOUT_MS) * 1000000;
     ifd_mutex_init(&device->lock);
     enum ifd_code code = ifd_cl_open(NULL, &device->cl, err);
     if (code == IFD_OK) {
-        code = find_and_open(device, options->device, err);
+        code = find_and_open(device, options, err);
     }
     if (code != IFD_OK) {
         ifd_gpu_close(device);
@@ -243,11 +247,12 @@ void ifd_gpu_close(struct ifd_device *device)
         return;
     }
     const struct ifd_cl *cl = &device->cl;
+    const bool is_stuck = ifd_gpu_drop_stuck(device);
     ifd_gpu_release_programs(device);
     if (device->queue) {
         (void)cl->ReleaseCommandQueue(device->queue);
     }
-    if (device->context) {
+    if (device->context && !is_stuck) { /* else the driver might wait for the kernel */
         (void)cl->ReleaseContext(device->context);
     }
     ifd_cl_close(&device->cl);

@@ -19,7 +19,7 @@ struct ifd_gpu_info {
 
 struct ifd_gpu_program;
 
-/** Immutable after ifd_gpu_open, but for the list of programs. */
+/** Immutable after ifd_gpu_open, but for the lists. */
 struct ifd_device {
     const struct ifd_host *host;
     struct ifd_cl cl;
@@ -28,15 +28,24 @@ struct ifd_device {
     cl_command_queue queue; /* for constants; runs have queues of their own */
     struct ifd_gpu_info info;
     const char *cache;                /* folder of the program cache (cache.h); NULL: none */
-    struct ifd_gpu_program *programs; /* built so far (program.h), under the lock: */
-    struct ifd_mutex lock;
+    uint64_t timeout_ns;              /* of a wait for the device (context.h) */
+    bool maps;                        /* the host copies to and from its memory in place */
+    struct ifd_mutex lock;            /* of both lists: */
+    struct ifd_gpu_program *programs; /* built so far (program.h) */
+    struct ifd_context *stuck;        /* given up while they wait for the device (context.h) */
 };
 
 /** What a user told GpuAcc. */
 struct ifd_gpu_options {
-    const char *device; /* which one; NULL: see below */
-    const char *cache;  /* folder for built programs; NULL: none */
+    const char *device;  /* which one; NULL: see below */
+    const char *cache;   /* folder for built programs; NULL: none */
+    uint64_t timeout_ms; /* 0: IFD_GPU_TIMEOUT_MS */
+    bool copies;         /* by commands, also where host and device share memory */
 };
+
+/** A run takes milliseconds; the first one of a large network on a slow CPU may take seconds, since
+ *  drivers finish their kernels then. */
+#define IFD_GPU_TIMEOUT_MS 30000
 
 /** Which device: NULL or "" for the first GPU, else the first accelerator or CPU; a number for that
  *  device, counted over all platforms; "gpu", "cpu" or "accelerator" for the first of that type;

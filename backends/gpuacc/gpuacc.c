@@ -6,25 +6,53 @@
 #include "backends/gpuacc/cost.h"
 #include "backends/gpuacc/lower.h"
 #include "backends/gpuacc/partition.h"
+#include "engine/base/str.h"
 
-#include <string.h>
+#define TIMEOUT_MS_MAX 86400000
+
+static enum ifd_code read_timeout(const char *value, struct ifd_gpu_options *ret,
+                                  struct ifd_err *err)
+{
+    uint64_t ms = 0;
+    if (!ifd_str_u64(ifd_str(value), &ms) || ms == 0 || ms > TIMEOUT_MS_MAX) {
+        return ifd_fail(err, IFD_INVALID, "timeout-ms: got \"%s\", expected 1 to %d", value,
+                        TIMEOUT_MS_MAX);
+    }
+    ret->timeout_ms = ms;
+    return IFD_OK;
+}
+
+static enum ifd_code read_transfer(const char *value, struct ifd_gpu_options *ret,
+                                   struct ifd_err *err)
+{
+    ret->copies = strcmp(value, "copy") == 0;
+    return ret->copies || strcmp(value, "auto") == 0
+               ? IFD_OK
+               : ifd_fail(err, IFD_INVALID, "transfer: got \"%s\", expected auto or copy", value);
+}
 
 /* Texts of options live as long as the host. */
 static enum ifd_code read_options(const struct ifd_host *host, struct ifd_gpu_options *ret,
                                   struct ifd_err *err)
 {
-    for (uint32_t i = 0; i < host->option_count; i++) {
+    enum ifd_code code = IFD_OK;
+    for (uint32_t i = 0; code == IFD_OK && i < host->option_count; i++) {
         const struct ifd_backend_option *option = &host->option[i];
         if (strcmp(option->key, "device") == 0) {
             ret->device = option->value;
         } else if (strcmp(option->key, "cache") == 0) {
             ret->cache = option->value;
+        } else if (strcmp(option->key, "timeout-ms") == 0) {
+            code = read_timeout(option->value, ret, err);
+        } else if (strcmp(option->key, "transfer") == 0) {
+            code = read_transfer(option->value, ret, err);
         } else {
-            return ifd_fail(err, IFD_INVALID, "no option \"%s\": GpuAcc has device and cache",
+            code = ifd_fail(err, IFD_INVALID,
+                            "no option \"%s\": GpuAcc has device, cache, timeout-ms and transfer",
                             option->key);
         }
     }
-    return IFD_OK;
+    return code;
 }
 
 static enum ifd_code gpuacc_open(const struct ifd_host *host, struct ifd_device **ret_device,

@@ -81,6 +81,14 @@ struct setup {
     char text[256];
 };
 
+/* Whoever measures or compares a device must know that it was not the device. */
+static void backend_changed(void *context, const char *backend, const struct ifd_err *reason)
+{
+    (void)context;
+    (void)fprintf(stderr, "inferd: %s: %s\n", backend,
+                  reason ? reason->text : "the device works again");
+}
+
 static enum ifd_code set_up(struct setup *ret, const struct ifd_tool_host *host,
                             const struct ifd_session_options *options, struct ifd_err *err)
 {
@@ -96,7 +104,8 @@ static enum ifd_code set_up(struct setup *ret, const struct ifd_tool_host *host,
                                     .exact = options->exact,
                                     .fast = options->fast,
                                     .cache_folder = options->cache_folder,
-                                    .cache_bytes = (uint64_t)options->cache_mb << 20};
+                                    .cache_bytes = (uint64_t)options->cache_mb << 20,
+                                    .backend_changed = backend_changed};
     ret->model = (struct ifd_model_options){.max_threads = options->threads,
                                             .no_optimize = options->no_optimize,
                                             .releases_weights = !options->keeps_weights};

@@ -110,6 +110,9 @@ static enum ifd_code run_step(const struct golden_options *options, struct golde
     if (code == IFD_OK) {
         code = ifd_instance_run(l->instance, &io, 1, err);
     }
+    if (code == IFD_OK) { /* else another backend has computed it */
+        code = ifd_engine_check_health(l->engine, err);
+    }
     if (code == IFD_OK) {
         *ret_ok = golden_judge(l->info, got, want.tensor, want.count, tolerance, ret_largest);
     }
