@@ -39,7 +39,7 @@ jobs=$(nproc)
 clang_quick='^(api|backends|conformance|engine|golden|kernels|server|support)\.'
 # lints, tests that time out where work grows too fast, and models on one more level of instructions
 # or on CpuRef once more
-address_slow='^lint|in_time$|cpuacc\.long|pose_landmark_heavy|acceptance\.golden'
+address_slow='^lint|in_time$|cpuacc\.long|pose_landmark_heavy|acceptance\.golden|^differential'
 address_slow+='|golden\.cpuacc_(scalar|avx2|avx512|vnni)\.'
 aarch64_slow='^lint|odd_files_run|pose_landmark_heavy'
 armv7_slow='^lint|odd_files_run|^golden' # real models on aarch64 only

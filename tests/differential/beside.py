@@ -104,8 +104,9 @@ class Judge:
         (kept / "case.txt").write_text(beside.text + "\n" + "".join(f"{v}\n" for v in found))
 
 
-def main(usage, make, cases, suffix):
-    """make(case) returns a Beside or raises what the peer says. Returns the exit status."""
+def main(usage, make, cases, suffix, later):
+    """make(case) returns a Beside or raises what the peer says. later: operators → what is said of
+    those of their cases that are refused so far. Returns the exit status."""
     parser = argparse.ArgumentParser(description=usage,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("inferd")
@@ -116,6 +117,7 @@ def main(usage, make, cases, suffix):
     parser.add_argument("--keep", type=pathlib.Path, default=ROOT / "build/differential")
     arguments = parser.parse_args()
     arguments.keep.mkdir(parents=True, exist_ok=True)
+    stale = []
     judge = Judge(make, cases, suffix, arguments)
     total = collections.Counter()
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -124,14 +126,20 @@ def main(usage, make, cases, suffix):
             tally, reasons = collections.Counter(), {}
             for seed, found in zip(seeds, pool.map(lambda s: judge.verdicts(name, s), seeds)):
                 for kind, what, backends in found:
+                    if kind == "refused" and later.get(name, "\n") in what:
+                        kind = "later"
                     tally[kind] += 1
                     if kind != "equal":
                         reasons.setdefault((kind, backends, what), []).append(seed)
             total.update(tally)
+            if name in later and not tally["later"] and arguments.count >= 20:
+                stale.append(name)
             print(f"{name}: " + ", ".join(f"{n} {k}" for k, n in sorted(tally.items())),
                   flush=True)
             for (kind, backends, what), found in list(reasons.items())[:5]:
                 where = f" on {backends}" if backends else ""
                 print(f"  {kind}{where}, {len(found)}, first seed {found[0]}: {what}")
     print("all: " + ", ".join(f"{n} {k}" for k, n in sorted(total.items())))
-    return 1 if total["differs"] or total["refused"] else 0
+    for name in stale:
+        print(f"{name} is refused no longer: its row can go")
+    return 1 if total["differs"] or total["refused"] or stale or not total["equal"] else 0
