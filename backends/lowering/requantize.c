@@ -23,6 +23,25 @@ int32_t ifd_low_bound(float real, float scale, int32_t zero, int32_t lowest, int
     return !(bound > (float)lowest) ? lowest : bound < (float)highest ? (int32_t)bound : highest;
 }
 
+bool ifd_low_rounds_even(const struct ifd_node_view *node)
+{
+    const struct ifd_conv2d_attrs *conv = node->attrs;
+    const struct ifd_fully_connected_attrs *dense = node->attrs;
+    const struct ifd_binary_attrs *binary = node->attrs;
+    switch (node->op) {
+    case IFD_OP_CONV2D:
+    case IFD_OP_DEPTHWISE_CONV2D:
+        return conv->rounds_even;
+    case IFD_OP_FULLY_CONNECTED:
+        return dense->rounds_even;
+    case IFD_OP_ADD:
+    case IFD_OP_MUL:
+        return binary->rounds_even;
+    default:
+        return false;
+    }
+}
+
 /* As in the reference kernels: u8 layers except fully connected ones multiply scales in single
  * precision. */
 struct ifd_low_scales ifd_low_read_scales(const struct ifd_node_view *node)
@@ -35,6 +54,7 @@ struct ifd_low_scales ifd_low_read_scales(const struct ifd_node_view *node)
         .out = (double)node->output[0].quant.scale[0],
         .weights = &node->input[1].desc->quant,
         .in_single = node->input[0].desc->dtype == IFD_U8 && node->op != IFD_OP_FULLY_CONNECTED,
+        .all_single = ifd_low_rounds_even(node),
     };
 }
 
@@ -42,6 +62,9 @@ struct ifd_low_scales ifd_low_read_scales(const struct ifd_node_view *node)
 double ifd_low_factor(const struct ifd_low_scales *scales, size_t channel)
 {
     const float weight = scales->weights->scale[scales->weights->count > 1 ? channel : 0];
+    if (scales->all_single) {
+        return (double)(scales->in * weight / (float)scales->out);
+    }
     if (scales->in_single) {
         return (double)(scales->in * weight) / scales->out;
     }

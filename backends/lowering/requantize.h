@@ -18,7 +18,11 @@ struct ifd_low_scales {
     float in;
     double out;
     bool in_single;
+    bool all_single; /* rounds_even: the factor is a float */
 };
+
+/** Are results of this layer, sum or product rounded as ONNX Runtime does it? */
+bool ifd_low_rounds_even(const struct ifd_node_view *node);
 
 /** Of a convolution or fully connected layer: input 0, weights 1. Of f32 data: those of the weights
  *  only. */

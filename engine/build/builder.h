@@ -100,6 +100,9 @@ uint32_t ifd_build_to_nchw(struct ifd_builder *b, uint32_t x);
  *  values; NULL if they are not wanted. */
 uint32_t ifd_build_standardize(struct ifd_builder *b, uint32_t x, const struct ifd_ints *axes,
                                double epsilon, uint32_t *ret_moments);
+/** x / sqrt(mean of squares + epsilon) over these axes. */
+uint32_t ifd_build_rms(struct ifd_builder *b, uint32_t x, const struct ifd_ints *axes,
+                       double epsilon);
 uint32_t ifd_build_softplus(struct ifd_builder *b, uint32_t x);
 /** Softmax or log softmax (op) along any axis. */
 uint32_t ifd_build_softmax(struct ifd_builder *b, enum ifd_op op, uint32_t x, uint32_t axis);

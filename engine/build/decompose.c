@@ -17,6 +17,16 @@ uint32_t ifd_build_standardize(struct ifd_builder *b, uint32_t x, const struct i
     return ifd_build_binary(b, IFD_OP_MUL, centred, factor);
 }
 
+uint32_t ifd_build_rms(struct ifd_builder *b, uint32_t x, const struct ifd_ints *axes,
+                       double epsilon)
+{
+    const uint32_t square = ifd_build_binary(b, IFD_OP_MUL, x, x);
+    const uint32_t mean = ifd_build_reduce(b, IFD_OP_REDUCE_MEAN, square, axes, true);
+    const uint32_t factor =
+        ifd_build_unary(b, IFD_OP_RSQRT, ifd_build_with(b, IFD_OP_ADD, mean, epsilon));
+    return ifd_build_binary(b, IFD_OP_MUL, x, factor);
+}
+
 /* max(x, 0) + log(1 + exp(-|x|)), which never overflows. */
 uint32_t ifd_build_softplus(struct ifd_builder *b, uint32_t x)
 {

@@ -4,10 +4,13 @@
  * or 15 (s16) more bits, add, and scale to the output, rounding twice each time; multiplication
  * scales the product once. s16 with scales that are powers of two may instead shift one input to
  * the scale of the other (an option of the file). */
+#include "engine/ops/even.h"
 #include "engine/ops/infer_util.h"
 #include "engine/ops/ref_util.h"
 
 #include <math.h>
+
+extern const struct ifd_op_def ifd_op_sub;
 
 #define TYPES_FLOAT_INT (IFD_BIT(IFD_F32) | IFD_BIT(IFD_S32) | IFD_BIT(IFD_S64))
 
@@ -67,6 +70,21 @@ static enum ifd_code fail_scales(const struct ifd_infer *in, const struct ifd_de
                     "%s: scales %g and %g of the inputs and %g of the output are too far apart",
                     in->def->name, (double)in->input[0].desc->quant.scale[0],
                     (double)in->input[1].desc->quant.scale[0], (double)output[0].quant.scale[0]);
+}
+
+static bool rounds_even(const struct ifd_binary_attrs *attrs)
+{
+    return attrs->rounds_even;
+}
+
+/* Of the types, only 8 bits; of the operators, not sub. */
+static enum ifd_code even_infer(const struct ifd_infer *in, const struct ifd_desc *output,
+                                struct ifd_err *err)
+{
+    if (in->def == &ifd_op_sub) {
+        return ifd_fail(err, IFD_UNSUPPORTED, "sub: rounds_even");
+    }
+    return ifd_even_infer(in, output, err);
 }
 
 /* ---- walking ---- */
@@ -236,6 +254,9 @@ static enum ifd_code sum_infer(const struct ifd_infer *in, struct ifd_desc *outp
 {
     const enum ifd_code code = arithmetic_infer(in, output, err);
     struct sum_factors factors;
+    if (code == IFD_OK && rounds_even(in->attrs)) {
+        return even_infer(in, output, err);
+    }
     if (code == IFD_OK && ifd_dtype_is_quantized(output[0].dtype) &&
         !sum_factors(in->input[0].desc, in->input[1].desc, &output[0],
                      sum_left_shift(output[0].dtype), false, &factors)) {
@@ -293,7 +314,11 @@ static enum ifd_code add_ref(const struct ifd_ref_call *call, struct ifd_err *er
 {
     (void)err;
     static const struct sum_kernels kernels = {add_f32, add_int, add_quant, add_shifted};
-    sum(call, &kernels);
+    if (rounds_even(call->attrs)) {
+        ifd_even_add(call);
+    } else {
+        sum(call, &kernels);
+    }
     return IFD_OK;
 }
 
@@ -319,6 +344,9 @@ static enum ifd_code product_infer(const struct ifd_infer *in, struct ifd_desc *
 {
     const enum ifd_code code = arithmetic_infer(in, output, err);
     struct ifd_multiplier factor;
+    if (code == IFD_OK && rounds_even(in->attrs)) {
+        return even_infer(in, output, err);
+    }
     if (code == IFD_OK && ifd_dtype_is_quantized(output[0].dtype) &&
         !ifd_multiplier_from_real(product_factor(in->input[0].desc, in->input[1].desc, &output[0]),
                                   &factor)) {
@@ -351,6 +379,8 @@ static enum ifd_code mul_ref(const struct ifd_ref_call *call, struct ifd_err *er
         walk_f32(call, mul_f32);
     } else if (!ifd_dtype_is_quantized(dtype)) {
         walk_int(call, mul_int);
+    } else if (rounds_even(call->attrs)) {
+        ifd_even_mul(call);
     } else {
         const struct ifd_multiplier factor =
             ifd_multiplier(product_factor(call->in[0], call->in[1], call->out[0]));
@@ -536,6 +566,9 @@ static enum ifd_code square_infer(const struct ifd_infer *in, struct ifd_desc *o
 {
     const enum ifd_code code = arithmetic_infer(in, output, err);
     struct sum_factors factors;
+    if (code == IFD_OK && rounds_even(in->attrs)) {
+        return even_infer(in, output, err);
+    }
     if (code == IFD_OK && ifd_dtype_is_quantized(output[0].dtype) &&
         !sum_factors(in->input[0].desc, in->input[1].desc, &output[0], SQUARE_LEFT_SHIFT, true,
                      &factors)) {
@@ -585,6 +618,7 @@ static const struct ifd_attr_def binary_attrs[] = {
     {"activation", IFD_ATTR_ENUM, offsetof(struct ifd_binary_attrs, activation), IFD_ACT_NONE,
      IFD_ACT_NONE, IFD_ACT_RELU6},
     {"pot_scale_int16", IFD_ATTR_BOOL, offsetof(struct ifd_binary_attrs, pot_scale_int16), 0, 0, 1},
+    {"rounds_even", IFD_ATTR_BOOL, offsetof(struct ifd_binary_attrs, rounds_even), 0, 0, 1},
 };
 
 static bool minimum_bounds(const void *attrs, const float *number, float *ret_min, float *ret_max)

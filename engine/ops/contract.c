@@ -14,7 +14,8 @@
 #define SCALE_LIMIT      (1 << 30)
 #define WIDE_SCALE_LIMIT (1 << 6)
 
-/* The scale of channel c. In u8 layers the product of the scales is a float, as in LiteRT. */
+/* The scale of channel c. In u8 layers the product of the scales is a float, as in LiteRT; all of
+ * it is one in ONNX Runtime. */
 static double real_scale(const struct ifd_desc *input, const struct ifd_desc *filter,
                          const struct ifd_desc *output, enum ifd_contract_rounding rounding,
                          int64_t c)
@@ -22,6 +23,9 @@ static double real_scale(const struct ifd_desc *input, const struct ifd_desc *fi
     const float in = input->quant.scale[0];
     const float weight = filter->quant.scale[filter->quant.count > 1 ? c : 0];
     const double out = (double)output->quant.scale[0];
+    if (rounding == IFD_CONTRACT_EVEN) {
+        return (double)(in * weight / output->quant.scale[0]);
+    }
     if (input->dtype == IFD_U8 && rounding == IFD_CONTRACT_FIXED) {
         return (double)(in * weight) / out;
     }
@@ -90,7 +94,10 @@ static enum ifd_code check_quantized(const struct ifd_op_def *def, const struct 
     const struct ifd_desc *input = in->input[roles->input].desc;
     const struct ifd_desc *filter = in->input[roles->weights.input].desc;
     const struct ifd_desc *bias = ifd_infer_input(in, roles->weights.bias);
-    const uint32_t filter_dtype = input->dtype == IFD_U8 ? IFD_BIT(IFD_U8) : IFD_BIT(IFD_S8);
+    const bool is_even = roles->rounding == IFD_CONTRACT_EVEN;
+    const uint32_t filter_dtype = is_even                  ? IFD_BIT(IFD_U8) | IFD_BIT(IFD_S8)
+                                  : input->dtype == IFD_U8 ? IFD_BIT(IFD_U8)
+                                                           : IFD_BIT(IFD_S8);
     const uint32_t bias_dtypes =
         input->dtype == IFD_S16 ? IFD_BIT(IFD_S32) | IFD_BIT(IFD_S64) : IFD_BIT(IFD_S32);
 
@@ -104,9 +111,12 @@ static enum ifd_code check_quantized(const struct ifd_op_def *def, const struct 
     if (code == IFD_OK) {
         code = ifd_infer_per_tensor(def, "the output", output, err);
     }
-    if (code == IFD_OK && input->dtype == IFD_U8) {
+    if (code == IFD_OK && is_even && input->dtype == IFD_S16) {
+        return ifd_fail(err, IFD_UNSUPPORTED, "%s: rounds_even with input of type s16", def->name);
+    }
+    if (code == IFD_OK && input->dtype == IFD_U8 && !is_even) {
         code = ifd_infer_per_tensor(def, "the filter", filter, err);
-    } else if (code == IFD_OK && roles->rounding == IFD_CONTRACT_REAL) {
+    } else if (code == IFD_OK && roles->rounding != IFD_CONTRACT_FIXED) {
         code = ifd_infer_per_channel(def, "the filter", filter, roles->weights.axis, err);
     } else if (code == IFD_OK) {
         code = check_symmetric_filter(def, filter, roles->weights.axis, err);
@@ -517,6 +527,14 @@ static int64_t scale_real(int64_t sum, double scale)
     return real > limit ? INT32_MAX : real < -limit ? -INT32_MAX : (int64_t)real;
 }
 
+/* Beyond 2^30 the number is far outside of 8 bits. */
+static int64_t scale_even(int64_t sum, double scale)
+{
+    const float limit = 1 << 30;
+    const float real = rintf((float)sum * (float)scale);
+    return (int64_t)ifd_ref_clamp_f32(real, -limit, limit);
+}
+
 static int64_t scaled(const struct ifd_contraction *contraction, int64_t channel)
 {
     int64_t sum = contraction->sum.s64[channel];
@@ -531,6 +549,9 @@ static int64_t scaled(const struct ifd_contraction *contraction, int64_t channel
     const struct ifd_contract_scale *scale = &contraction->scale[channel];
     if (contraction->rounding == IFD_CONTRACT_REAL) {
         return scale_real(sum, scale->real);
+    }
+    if (contraction->rounding == IFD_CONTRACT_EVEN) {
+        return scale_even(sum, scale->real);
     }
     return contraction->is_wide
                ? ifd_fixed_scale_wide(sum, scale->multiplier, scale->shift)

@@ -3,7 +3,8 @@
  *  quantization and clamped by an activation.
  *
  *  Types: f32; u8 with a u8 filter; s8 and s16 with an s8 filter (per channel or per tensor);
- *  and f32 with an s8 filter ("dynamic range"): every sample of the input is then quantized by
+ *  8 bits with a filter of either type where the rounding is IFD_CONTRACT_EVEN; and f32 with an
+ *  s8 filter ("dynamic range"): every sample of the input is then quantized by
  *  its range first.
  *
  *  f32 sums run in f32 in the order of the filter's elements. Sums of quantized numbers are
@@ -24,7 +25,9 @@ enum ifd_contract_rounding {
     /** 31-bit multiplier, rounded twice; for 64-bit sums a 15-bit multiplier, rounded once. */
     IFD_CONTRACT_FIXED,
     /** Multiplied in double precision, rounded half away from zero (fully connected). */
-    IFD_CONTRACT_REAL
+    IFD_CONTRACT_REAL,
+    /** 8 bits only, ONNX Runtime's: sum and factor are floats, halves to the even neighbour. */
+    IFD_CONTRACT_EVEN
 };
 
 /** The operands of a node, and the filter's axis of output channels. */
@@ -57,7 +60,7 @@ IFD_NODISCARD enum ifd_code ifd_contract_scratch(const struct ifd_op_def *def,
                                                  const struct ifd_contract_sizes *sizes,
                                                  size_t *ret_bytes, struct ifd_err *err);
 
-/** The scale of an output channel, for both kinds of rounding. */
+/** The scale of an output channel, for all kinds of rounding. */
 struct ifd_contract_scale {
     double real;
     int32_t multiplier; /* 31-bit fraction of tensor/fixed.h */

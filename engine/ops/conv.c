@@ -25,6 +25,14 @@ static const struct ifd_contract_roles depthwise_roles = {
 static const struct ifd_contract_roles transpose_roles = {
     .input = 2, .weights = {.input = 1, .bias = 3, .axis = 0}, .rounding = IFD_CONTRACT_FIXED};
 
+static struct ifd_contract_roles roles_of(const struct ifd_contract_roles *roles,
+                                          const struct ifd_conv2d_attrs *attrs)
+{
+    struct ifd_contract_roles own = *roles;
+    own.rounding = attrs->rounds_even ? IFD_CONTRACT_EVEN : roles->rounding;
+    return own;
+}
+
 /* Checks that all three share: the definition's, ranks, a filter that is not empty. */
 static enum ifd_code begin(const struct ifd_op_def *def, const struct ifd_infer *in, uint32_t input,
                            struct ifd_err *err)
@@ -86,7 +94,8 @@ static enum ifd_code conv2d_infer(const struct ifd_infer *in, struct ifd_desc *o
                         "conv2d: filter %s does not divide input %s into equal groups of channels",
                         ifd_shape_text(filter).s, ifd_shape_text(input).s);
     }
-    return finish(def, in, &conv_roles, output, err);
+    const struct ifd_contract_roles roles = roles_of(&conv_roles, in->attrs);
+    return finish(def, in, &roles, output, err);
 }
 
 static enum ifd_code conv2d_scratch(const struct ifd_infer *in, const struct ifd_desc *output,
@@ -168,10 +177,11 @@ static enum ifd_code conv2d_ref(const struct ifd_ref_call *call, struct ifd_err 
     const int64_t groups = s.in_c / s.filter_c;
     const int64_t group_c = s.out_c / groups;
     const int64_t taps = s.filter_h * s.filter_w * s.filter_c;
+    const struct ifd_contract_roles roles = roles_of(&conv_roles, attrs);
     struct ifd_contraction row;
     const struct ifd_contract_sizes sizes = {
         .channels = s.out_c, .window = taps, .sample = s.in_h * s.in_w * s.in_c};
-    ifd_contract_begin(&row, call, &conv_roles, &sizes, attrs->activation);
+    ifd_contract_begin(&row, call, &roles, &sizes, attrs->activation);
 
     int64_t first = 0;
     for (int64_t n = 0; n < s.batches; n++) {
@@ -206,7 +216,8 @@ static enum ifd_code depthwise_conv2d_infer(const struct ifd_infer *in, struct i
                         "depthwise_conv2d: filter %s, expected [1,h,w,a multiple of %lld]",
                         ifd_shape_text(filter).s, (long long)input->dim[C]);
     }
-    return finish(def, in, &depthwise_roles, output, err);
+    const struct ifd_contract_roles roles = roles_of(&depthwise_roles, in->attrs);
+    return finish(def, in, &roles, output, err);
 }
 
 static enum ifd_code depthwise_conv2d_scratch(const struct ifd_infer *in,
@@ -251,10 +262,11 @@ static enum ifd_code depthwise_conv2d_ref(const struct ifd_ref_call *call, struc
     if (code != IFD_OK) {
         return code;
     }
+    const struct ifd_contract_roles roles = roles_of(&depthwise_roles, attrs);
     struct ifd_contraction row;
     const struct ifd_contract_sizes sizes = {
         .channels = s.out_c, .window = s.in_c, .sample = s.in_h * s.in_w * s.in_c};
-    ifd_contract_begin(&row, call, &depthwise_roles, &sizes, attrs->activation);
+    ifd_contract_begin(&row, call, &roles, &sizes, attrs->activation);
 
     int64_t first = 0;
     for (int64_t n = 0; n < s.batches; n++) {
@@ -436,6 +448,7 @@ static enum ifd_code transpose_conv2d_ref(const struct ifd_ref_call *call, struc
 static const struct ifd_attr_def conv2d_attrs[] = {
     IFD_WINDOW_ATTRS(struct ifd_conv2d_attrs, INT32_MAX),
     IFD_ACTIVATION_ATTR(struct ifd_conv2d_attrs),
+    IFD_ROUNDS_EVEN_ATTR(struct ifd_conv2d_attrs),
 };
 
 static const struct ifd_attr_def transpose_conv2d_attrs[] = {

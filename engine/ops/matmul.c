@@ -12,6 +12,13 @@ static const struct ifd_contract_roles roles = {.input = 0,
                                                 .rounding = IFD_CONTRACT_REAL,
                                                 .may_be_dynamic = true};
 
+static struct ifd_contract_roles roles_of(const struct ifd_fully_connected_attrs *attrs)
+{
+    struct ifd_contract_roles own = roles;
+    own.rounding = attrs->rounds_even ? IFD_CONTRACT_EVEN : roles.rounding;
+    return own;
+}
+
 static enum ifd_code fully_connected_infer(const struct ifd_infer *in, struct ifd_desc *output,
                                            struct ifd_err *err)
 {
@@ -44,7 +51,8 @@ static enum ifd_code fully_connected_infer(const struct ifd_infer *in, struct if
         shape = *input;
         shape.dim[shape.rank - 1] = units;
     }
-    code = ifd_contract_infer(def, in, &roles, attrs->activation, &output[0], err);
+    const struct ifd_contract_roles own = roles_of(attrs);
+    code = ifd_contract_infer(def, in, &own, attrs->activation, &output[0], err);
     return code == IFD_OK ? ifd_infer_output(def, output, 0, &shape, err) : code;
 }
 
@@ -68,7 +76,8 @@ static enum ifd_code fully_connected_ref(const struct ifd_ref_call *call, struct
     const int64_t rows = (int64_t)ifd_ref_elements(call->in[0]) / depth;
     struct ifd_contraction row;
     const struct ifd_contract_sizes sizes = {.channels = units, .window = depth, .sample = depth};
-    ifd_contract_begin(&row, call, &roles, &sizes, attrs->activation);
+    const struct ifd_contract_roles own = roles_of(attrs);
+    ifd_contract_begin(&row, call, &own, &sizes, attrs->activation);
     row.scales_first = true;
     for (int64_t r = 0; r < rows; r++) {
         ifd_contract_sample(&row, r * depth, depth, attrs->asymmetric_inputs);
@@ -85,6 +94,7 @@ static const struct ifd_attr_def fully_connected_attrs[] = {
     {"keep_dims", IFD_ATTR_BOOL, offsetof(struct ifd_fully_connected_attrs, keep_dims), 0, 0, 1},
     {"asymmetric_inputs", IFD_ATTR_BOOL,
      offsetof(struct ifd_fully_connected_attrs, asymmetric_inputs), 0, 0, 1},
+    IFD_ROUNDS_EVEN_ATTR(struct ifd_fully_connected_attrs),
 };
 
 const struct ifd_op_def ifd_op_fully_connected = {

@@ -22,6 +22,12 @@
         "pad_right", IFD_ATTR_INT, offsetof(type, window.pad_right), 0, 0, INT32_MAX               \
     }
 
+/** Row for the rounding of 8-bit results. */
+#define IFD_ROUNDS_EVEN_ATTR(type)                                                                 \
+    {                                                                                              \
+        "rounds_even", IFD_ATTR_BOOL, offsetof(type, rounds_even), 0, 0, 1                         \
+    }
+
 /** Row for the fused activation; shape rules refuse those beyond RELU6. */
 #define IFD_ACTIVATION_ATTR(type)                                                                  \
     {                                                                                              \

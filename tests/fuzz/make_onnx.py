@@ -346,6 +346,30 @@ def main():
         ["y"],
         [("w", weights(2, 1, 2, 2))],
     )
+    write("qdq_layer", [
+        node("QuantizeLinear", "xsz", "q"), node("DequantizeLinear", "qsz", "d"),
+        node("DequantizeLinear", "wtu", "v", axis=0), node("DequantizeLinear", "bk", "c", axis=0),
+        node("Conv", "dvc", "e"), node("Relu", "e", "r"), node("QuantizeLinear", "rsz", "p"),
+        node("DequantizeLinear", "psz", "m"), node("Add", "mm", "n"),
+        node("QuantizeLinear", "nsz", "o"), node("DequantizeLinear", "osz"),
+    ], picture, ["y"], [
+        ("s", scale), ("z", zero), ("w", np.arange(24, dtype=np.int8).reshape(3, 2, 2, 2)),
+        ("t", np.full(3, scale)), ("u", np.zeros(3, np.int8)),
+        ("b", np.array([3, -4, 5], np.int32)), ("k", np.full(3, scale * scale)),
+    ])
+    own = {"domain": "com.microsoft"}
+    write("attention", [helper.make_node("Attention", list("xwbm"), ["y"], num_heads=2,
+                                         unidirectional=1, **own)],
+          [("x", F, [1, 3, 4])], ["y"],
+          [("w", weights(4, 12)), ("b", weights(12)), ("m", np.array([2], np.int32))])
+    write("blocks", [
+        helper.make_node("MatMulNBits", list("xwsz"), ["a"], N=4, K=16, bits=4, block_size=16,
+                         **own),
+        helper.make_node("SkipLayerNormalization", list("aagg"), ["y"], **own),
+    ], [("x", F, [1, 2, 16])], ["y"], [
+        ("w", np.arange(32, dtype=np.uint8).reshape(4, 1, 8)), ("s", weights(4, 1)),
+        ("z", np.arange(4, dtype=np.uint8).reshape(4, 1)), ("g", weights(4)),
+    ])
     tensor = helper.make_tensor("w", TensorProto.FLOAT16, [2], [1.5, -2])
     graph = helper.make_graph(
         [node("Add", "xw")],

@@ -5,7 +5,7 @@
 #include "engine/tensor/fixed.h"
 #include "tests/kernels/check.h"
 
-enum kind { ADD, SUB, MUL, BLEND, SCALE };
+enum kind { ADD, SUB, MUL, BLEND, SCALE, EVEN_ADD, EVEN_MUL };
 
 static ifd_q8 naive(enum kind kind, const struct ifd_q8_binary_args *p, int a, int b)
 {
@@ -22,6 +22,13 @@ static ifd_q8 naive(enum kind kind, const struct ifd_q8_binary_args *p, int a, i
     }
     a -= p->a_zero;
     b -= p->b_zero;
+    if (kind == EVEN_ADD || kind == EVEN_MUL) {
+        const float product = (float)(a * b) * p->scale;
+        const float sum = fmaf((float)a, p->a_scale, fmaf((float)b, p->b_scale, p->offset));
+        const double y =
+            nearbyint((double)(kind == EVEN_ADD ? sum : product + p->offset)) + p->out_zero;
+        return (ifd_q8)(y < p->out_min ? p->out_min : y > p->out_max ? p->out_max : y);
+    }
     if (kind == MUL) {
         x = a * b;
     } else {
@@ -75,6 +82,9 @@ static void check_binary(const char *isa, const struct ifd_kern_quant *kern, enu
                                       .n = (size_t)check_int(1, 150)};
     set_factors(kind, &args);
     args.scale = check_float(0.0f, check_int(0, 3) ? 0.1f : 64.0f);
+    args.a_scale = check_int(0, 3) ? check_float(0.0f, 3.0f) : 0.5f; /* halves */
+    args.b_scale = check_int(0, 3) ? check_float(0.0f, 3.0f) : 0.5f;
+    args.offset = check_int(0, 1) ? (float)check_int(-300, 300) : check_float(-300.0f, 300.0f);
     args.a_zero = check_int(IFD_Q8_MIN, IFD_Q8_MAX);
     args.b_zero = check_int(IFD_Q8_MIN, IFD_Q8_MAX);
     args.out_zero = check_int(IFD_Q8_MIN, IFD_Q8_MAX);
@@ -102,11 +112,13 @@ static void check_binary(const char *isa, const struct ifd_kern_quant *kern, enu
     args.a = a.data;
     args.b = b.data;
     args.out = out.data;
-    (kind == ADD     ? kern->add_q8
-     : kind == SUB   ? kern->sub_q8
-     : kind == MUL   ? kern->mul_q8
-     : kind == BLEND ? kern->blend_q8
-                     : kern->scale_q8)(&args);
+    (kind == ADD        ? kern->add_q8
+     : kind == SUB      ? kern->sub_q8
+     : kind == MUL      ? kern->mul_q8
+     : kind == BLEND    ? kern->blend_q8
+     : kind == SCALE    ? kern->scale_q8
+     : kind == EVEN_ADD ? kern->even_add_q8
+                        : kern->even_mul_q8)(&args);
     for (size_t r = 0; r < args.rows; r++) {
         for (size_t i = 0; i < args.out_row && r * args.out_row + i < count; i++) {
             ifd_q8 got = args.out[r * args.out_row + i];
@@ -263,6 +275,8 @@ static void check_table(const char *isa, const struct ifd_kern_quant *kern)
     if (kern->mul_q8) {
         check_binary(isa, kern, MUL);
         check_binary(isa, kern, SCALE);
+        check_binary(isa, kern, EVEN_ADD);
+        check_binary(isa, kern, EVEN_MUL);
         check_quantize(isa, kern);
         check_dynamic(isa, kern);
     }

@@ -122,16 +122,16 @@ static enum ifd_code conv2d_lower(struct ifd_acc_lowering *lowering,
     return finish(lowering, node, &layer, attrs->activation, "conv2d", err);
 }
 
-/* Not floats that are quantized first. */
-static bool is_same_type(const struct ifd_node_view *node)
+/* Floats with weights of 8 bits. */
+static bool is_quantized_first(const struct ifd_node_view *node)
 {
-    return node->input[0].desc->dtype == node->input[1].desc->dtype;
+    return node->input[0].desc->dtype == IFD_F32 && node->input[1].desc->dtype != IFD_F32;
 }
 
-/* Rows of a sub-tensor of the channels; not where floats are quantized first. */
+/* Rows of a sub-tensor of the channels. */
 static bool product_reads_apart(const struct ifd_node_view *node, uint32_t i)
 {
-    return i == 0 && is_same_type(node);
+    return i == 0 && !is_quantized_first(node);
 }
 
 static bool conv2d_reads_apart(const struct ifd_node_view *node, uint32_t i)
@@ -160,7 +160,7 @@ static enum ifd_code fully_connected_lower(struct ifd_acc_lowering *lowering,
     const struct ifd_fully_connected_attrs *attrs = node->view.attrs;
     const struct ifd_shape *weights = &node->view.input[1].desc->shape;
     const struct ifd_shape *out = &node->view.output[0].shape;
-    const bool is_dynamic = !is_same_type(&node->view); /* then each row is an image */
+    const bool is_dynamic = is_quantized_first(&node->view); /* then each row is an image */
     size_t batch = out->rank > 1 ? (size_t)out->dim[0] : 1;
     size_t rows = 1; /* of one sample */
     for (uint32_t i = 1; i + 1 < out->rank; i++) {

@@ -447,7 +447,9 @@ struct ifd_q8_binary_args {
      * nearest with fast_shift (16 to 20) bits behind the point, if 21 bits hold them; b_factor
      * is negated in SUB. fast_shift 0: there are none. */
     int32_t a_factor, b_factor, bias, fast_shift;
-    float scale; /* the only factor of scale_q8 */
+    float scale; /* the only factor of scale_q8 and of even_mul_q8 */
+    /* even_add_q8 and even_mul_q8: see there. */
+    float a_scale, b_scale, offset;
 };
 
 struct ifd_kern_quant {
@@ -463,6 +465,14 @@ struct ifd_kern_quant {
      *          64 */
     void (*blend_q8)(const struct ifd_q8_binary_args *args);
     void (*scale_q8)(const struct ifd_q8_binary_args *args);
+    /* ONNX Runtime's sums and products (engine/ops/even.c), bit for bit, halves to even, results
+     * before out_zero below 2^21:
+     *   add  clamp(round((a - a_zero)*a_scale + ((b - b_zero)*b_scale + offset)) + out_zero), both
+     *        products fused; the zero points are what the native form adds, IFD_Q8_SHIFT_*
+     *   mul  clamp(round((a - a_zero)*(b - b_zero)*scale + offset) + out_zero), nothing fused; the
+     *        zero points of the inputs are native, that of the output as of add */
+    void (*even_add_q8)(const struct ifd_q8_binary_args *args);
+    void (*even_mul_q8)(const struct ifd_q8_binary_args *args);
     /* out[i] = table[(uint8_t)in[i]]: every unary function of 8 bits, requantization included, and
      * the XOR that brings a tensor to native form. out may be in. */
     void (*lut_8)(size_t n, const uint8_t *in, const uint8_t *table, uint8_t *out);

@@ -10,12 +10,16 @@
 #include <math.h>
 #include <string.h>
 
+/* How results of 8 bits are rounded. */
+enum form { EXACT, FAST, EVEN };
+
 struct binary_params {
     struct ifd_low_broadcast blocks;
     enum ifd_op op;
     float min, max;
     struct ifd_q8_binary_args q8; /* what does not change from block to block */
-    bool is_q8, is_fast;
+    bool is_q8;
+    enum form form;
 };
 
 /* ---- running ---- */
@@ -23,9 +27,10 @@ struct binary_params {
 typedef void (*q8_kernel)(const struct ifd_q8_binary_args *args);
 typedef void (*f32_kernel)(const struct ifd_binary_args *args);
 
-static q8_kernel choose_q8(const struct ifd_kern_quant *quant, enum ifd_op op, bool is_fast)
+static q8_kernel choose_q8(const struct ifd_kern_quant *quant, enum ifd_op op, enum form form)
 {
-    return is_fast            ? op == IFD_OP_MUL ? quant->scale_q8 : quant->blend_q8
+    return form == EVEN       ? op == IFD_OP_MUL ? quant->even_mul_q8 : quant->even_add_q8
+           : form == FAST     ? op == IFD_OP_MUL ? quant->scale_q8 : quant->blend_q8
            : op == IFD_OP_ADD ? quant->add_q8
            : op == IFD_OP_SUB ? quant->sub_q8
                               : quant->mul_q8;
@@ -65,7 +70,7 @@ static void call(const struct ifd_acc_step *step, const struct binary_params *p,
         args.out_row = b->stride[IFD_LOW_Y][row];
         args.a_step = b->stride[IFD_LOW_A][column];
         args.b_step = b->stride[IFD_LOW_B][column];
-        choose_q8(&step->kernels->quant, p->op, p->is_fast)(&args);
+        choose_q8(&step->kernels->quant, p->op, p->form)(&args);
         return;
     }
     const struct ifd_binary_args args = {
@@ -137,7 +142,7 @@ static void set_factor(double real, int32_t *ret_multiplier, int32_t *ret_shift)
 
 /* Factors of LiteRT's reference kernels: sums with 20 more bits in twice the larger scale, products
  * in single precision. */
-static void init_q8(const struct ifd_node_view *node, struct ifd_q8_binary_args *q8)
+static void init_exact(const struct ifd_node_view *node, struct ifd_q8_binary_args *q8)
 {
     const struct ifd_binary_attrs *attrs = node->attrs;
     const struct ifd_desc *a = node->input[0].desc, *b = node->input[1].desc, *y = &node->output[0];
@@ -189,6 +194,43 @@ static bool init_fast(const struct ifd_node_view *node, struct ifd_q8_binary_arg
     return true;
 }
 
+static float ratio(const struct ifd_desc *x, const struct ifd_desc *y)
+{
+    return x->quant.scale[0] / y->quant.scale[0];
+}
+
+/* As the reference kernels of engine/ops/even.c have it: zero points of sums are part of the
+ * offset. */
+static void init_even(const struct ifd_node_view *node, struct ifd_q8_binary_args *q8)
+{
+    const struct ifd_desc *a = node->input[0].desc, *b = node->input[1].desc, *y = &node->output[0];
+    const float y_zero = (float)y->quant.zero_point[0];
+    const int32_t shift = ifd_acc_zero(y) - y->quant.zero_point[0];
+    q8->out_zero = shift;
+    if (node->op == IFD_OP_MUL) {
+        q8->scale = a->quant.scale[0] * b->quant.scale[0] / y->quant.scale[0];
+        q8->offset = y_zero;
+        return;
+    }
+    q8->a_zero = shift;
+    q8->b_zero = shift;
+    q8->a_scale = ratio(a, y);
+    q8->b_scale = ratio(b, y);
+    const float zero = q8->b_scale * (float)b->quant.zero_point[0];
+    q8->offset = y_zero - fmaf(q8->a_scale, (float)a->quant.zero_point[0], zero);
+}
+
+static enum form init_q8(const struct ifd_acc_lowering *lowering, const struct ifd_node_view *node,
+                         struct ifd_q8_binary_args *q8)
+{
+    init_exact(node, q8);
+    if (ifd_low_rounds_even(node)) {
+        init_even(node, q8);
+        return EVEN;
+    }
+    return init_fast(node, q8) && !lowering->exact ? FAST : EXACT;
+}
+
 enum ifd_code ifd_acc_add_binary(struct ifd_acc_lowering *lowering,
                                  const struct ifd_partition_node *node, struct ifd_err *err)
 {
@@ -205,8 +247,7 @@ enum ifd_code ifd_acc_add_binary(struct ifd_acc_lowering *lowering,
     ifd_low_broadcast_init(&node->view.input[0].desc->shape, &node->view.input[1].desc->shape, y,
                            &p->blocks);
     if (p->is_q8) {
-        init_q8(&node->view, &p->q8);
-        p->is_fast = init_fast(&node->view, &p->q8) && !lowering->exact;
+        p->form = init_q8(lowering, &node->view, &p->q8);
     }
     for (uint32_t i = 0; i < 2; i++) {
         const struct ifd_shape *shape = &node->view.input[i].desc->shape;
@@ -235,10 +276,9 @@ static bool set_q8(struct ifd_acc_lowering *lowering, const struct ifd_node_view
     if (!q8) {
         return false;
     }
-    init_q8(node, q8);
-    const bool is_fast = init_fast(node, q8) && !lowering->exact;
+    const enum form form = init_q8(lowering, node, q8);
     op->q8 = q8;
-    op->binary_q8 = choose_q8(&lowering->kernels->quant, node->op, is_fast);
+    op->binary_q8 = choose_q8(&lowering->kernels->quant, node->op, form);
     return true;
 }
 

@@ -26,8 +26,9 @@ bool ifd_acc_product_takes(const struct ifd_node_view *node, int32_t activation,
     const enum ifd_dtype weights = node->input[1].desc->dtype;
     const bool has_bias = node->input_count > 2 && node->input[2].desc;
     float min = 0, max = 0;
-    if (!(dtype == weights || is_dynamic(node)) || (dtype != IFD_F32 && !ifd_acc_is_q8(dtype)) ||
-        node->output[0].dtype != dtype) {
+    const bool fits = dtype == weights || is_dynamic(node) ||
+                      (ifd_low_rounds_even(node) && ifd_acc_is_q8(weights));
+    if (!fits || (dtype != IFD_F32 && !ifd_acc_is_q8(dtype)) || node->output[0].dtype != dtype) {
         ifd_fail(reason, IFD_UNSUPPORTED, "data of type %s with weights of type %s",
                  ifd_dtype_name(dtype), ifd_dtype_name(weights));
         return false;
@@ -60,7 +61,8 @@ static enum ifd_code init_requant(struct ifd_acc_lowering *lowering,
 {
     const struct ifd_desc *input = node->input[0].desc;
     const struct ifd_desc *weights = node->input[1].desc;
-    const bool is_real = lowering->exact && node->op == IFD_OP_FULLY_CONNECTED;
+    const bool is_even = ifd_low_rounds_even(node);
+    const bool is_real = lowering->exact && node->op == IFD_OP_FULLY_CONNECTED && !is_even;
     double *real =
         is_real ? ifd_low_params(&lowering->base, product->channels, sizeof(*real)) : NULL;
     if (is_real && !real) {
@@ -77,7 +79,7 @@ static enum ifd_code init_requant(struct ifd_acc_lowering *lowering,
         .in_zero = ifd_acc_zero(input),
         .out_zero = ifd_acc_zero(&node->output[0]),
         .weight_zero = weights->quant.zero_point[0] - (weights->dtype == IFD_U8 ? 128 : 0),
-        .round = lowering->exact || IFD_Q8_EXACT ? round : IFD_ROUND_FAST,
+        .round = !is_even && (lowering->exact || IFD_Q8_EXACT) ? round : IFD_ROUND_FAST,
     };
     (void)ifd_acc_clamp_q8(activation, &node->output[0], &requant->out_min, &requant->out_max);
     if (is_real) {

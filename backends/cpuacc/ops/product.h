@@ -27,13 +27,15 @@ struct ifd_acc_product {
     float min, max; /* f32 */
 };
 
-/** Can the kernels run it? f32 weights with f32 data, s8 or u8 weights with the same data, s8
- *  convolutions with f32 data; constant weights and bias; an activation that is a clamp. */
+/** Can the kernels run it? f32 weights with f32 data, s8 or u8 weights with the same data (with
+ *  rounds_even with either), s8 convolutions with f32 data; constant weights and bias; an
+ *  activation that is a clamp. */
 bool ifd_acc_product_takes(const struct ifd_node_view *node, int32_t activation,
                            struct ifd_err *reason);
 
 /** round: how the reference kernel rounds quantized sums. Used if exact results are asked for or
- *  cost nothing here; the cheapest rounding otherwise. */
+ *  cost nothing here; the cheapest rounding otherwise, and with rounds_even, which is that one on
+ *  x86 and within one step of it on Arm. */
 IFD_NODISCARD enum ifd_code ifd_acc_product_init(struct ifd_acc_lowering *lowering,
                                                  const struct ifd_node_view *node,
                                                  int32_t activation, size_t channels,

@@ -42,6 +42,10 @@ bool ifd_gpu_layer_takes(const struct ifd_node_view *node, int32_t activation,
         ifd_fail(reason, IFD_UNSUPPORTED, "activation %d is no clamp", activation);
         return false;
     }
+    if (is_q8 && ifd_low_rounds_even(node)) {
+        ifd_fail(reason, IFD_UNSUPPORTED, "8-bit results that are rounded to even");
+        return false;
+    }
     return true;
 }
 

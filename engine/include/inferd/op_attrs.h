@@ -27,10 +27,15 @@ enum ifd_activation {
  *  the end. VALID: none. EXPLICIT: the pad_* fields. */
 enum ifd_padding { IFD_PAD_SAME, IFD_PAD_VALID, IFD_PAD_EXPLICIT };
 
+/** rounds_even, of several operators: 8-bit results are not TFLite's but those of ONNX Runtime
+ *  (MlasRequantizeOutput, MlasQLinearAdd, MlasQLinearMul): a float times a factor that is a float,
+ *  rounded to the nearest step, halves to the even one. */
+
 /** add, sub, mul, div, minimum, maximum, squared_difference */
 struct ifd_binary_attrs {
     int32_t activation;   /* enum ifd_activation */
     bool pot_scale_int16; /* s16 add and sub: scales are powers of two (TFLite's option) */
+    bool rounds_even;     /* add and mul of 8 bits */
 };
 
 /** clamp: min(max(x, min), max) */
@@ -72,6 +77,7 @@ bool ifd_window_resolve(const struct ifd_window *window, int64_t filter_h, int64
 struct ifd_conv2d_attrs {
     struct ifd_window window;
     int32_t activation; /* enum ifd_activation */
+    bool rounds_even;   /* of 8 bits: the filter is s8 or u8, whatever the input is */
 };
 
 /** transpose_conv2d: inputs output shape (s32 [4]; if it is not constant, the file's shape of
@@ -87,6 +93,7 @@ struct ifd_fully_connected_attrs {
     int32_t activation;
     bool keep_dims;
     bool asymmetric_inputs; /* f32 by s8: rows are quantized with a zero point */
+    bool rounds_even;       /* as of conv2d */
 };
 
 /** average_pool2d, max_pool2d: input [n,h,w,c]. The average's divisor excludes padding. */

@@ -65,8 +65,18 @@ static uint32_t grouped_conv3d(struct ifd_onnx_call *call, uint32_t x, uint32_t 
     return ifd_build_node(b, IFD_OP_CONCAT, y, (uint32_t)groups, NULL, &attrs);
 }
 
+/* The filter, whose channels lie along an axis, with its quantization. */
+static uint32_t labelled(struct ifd_builder *b, uint32_t filter, const struct ifd_onnx_stored *s,
+                         uint32_t axis)
+{
+    struct ifd_desc desc = s->filter;
+    desc.shape = ifd_build_desc(b, filter)->shape;
+    desc.quant.axis = axis;
+    return ifd_build_constant(b, &desc, ifd_build_content(b, filter), IFD_TENSOR_PAD);
+}
+
 static uint32_t conv2d(struct ifd_onnx_call *call, uint32_t x, uint32_t filter, uint32_t bias,
-                       const struct ifd_onnx_window *w)
+                       const struct ifd_onnx_window *w, const struct ifd_onnx_stored *stored)
 {
     struct ifd_builder *b = call->b;
     const struct ifd_shape f = shape_of(call, filter);
@@ -77,12 +87,17 @@ static uint32_t conv2d(struct ifd_onnx_call *call, uint32_t x, uint32_t filter, 
                               ifd_shape_text(&f).s, (long long)groups,
                               (long long)shape_of(call, x).dim[1]);
     }
-    const struct ifd_conv2d_attrs attrs = {.window = ifd_onnx_plane(w)};
+    const struct ifd_conv2d_attrs attrs = {.window = ifd_onnx_plane(w),
+                                           .activation = stored ? stored->activation : 0,
+                                           .rounds_even = stored != NULL};
     const uint32_t order[2][4] = {{0, 2, 3, 1}, {1, 2, 3, 0}};
+    const uint32_t turned = ifd_build_transpose(b, filter, order[is_depthwise]);
     const uint32_t input[3] = {ifd_build_to_nhwc(b, x),
-                               ifd_build_transpose(b, filter, order[is_depthwise]), bias};
-    const uint32_t y = ifd_build_node(b, is_depthwise ? IFD_OP_DEPTHWISE_CONV2D : IFD_OP_CONV2D,
-                                      input, bias == IFD_NONE ? 2 : 3, NULL, &attrs);
+                               stored ? labelled(b, turned, stored, is_depthwise ? 3 : 0) : turned,
+                               bias};
+    const uint32_t y =
+        ifd_build_node(b, is_depthwise ? IFD_OP_DEPTHWISE_CONV2D : IFD_OP_CONV2D, input,
+                       bias == IFD_NONE ? 2 : 3, stored ? &stored->output : NULL, &attrs);
     return ifd_build_to_nchw(b, y);
 }
 
@@ -99,7 +114,7 @@ static bool check_layer(struct ifd_onnx_call *call, uint32_t x, uint32_t filter)
 
 /* x and filter have the same rank of 3 to 5. */
 static uint32_t convolve(struct ifd_onnx_call *call, uint32_t x, uint32_t filter, uint32_t bias,
-                         const struct ifd_onnx_window *w)
+                         const struct ifd_onnx_window *w, const struct ifd_onnx_stored *stored)
 {
     struct ifd_builder *b = call->b;
     const uint32_t rank = shape_of(call, x).rank;
@@ -107,11 +122,12 @@ static uint32_t convolve(struct ifd_onnx_call *call, uint32_t x, uint32_t filter
         return grouped_conv3d(call, x, filter, bias, w);
     }
     const uint32_t y =
-        conv2d(call, ifd_onnx_with_height(b, x), ifd_onnx_with_height(b, filter), bias, w);
+        conv2d(call, ifd_onnx_with_height(b, x), ifd_onnx_with_height(b, filter), bias, w, stored);
     return rank == 3 ? ifd_onnx_without_height(b, y) : y;
 }
 
-uint32_t ifd_onnx_convolve(struct ifd_onnx_call *call, uint32_t x, uint32_t filter, uint32_t bias)
+uint32_t ifd_onnx_convolve(struct ifd_onnx_call *call, uint32_t x, uint32_t filter, uint32_t bias,
+                           const struct ifd_onnx_stored *stored)
 {
     if (!check_layer(call, x, filter)) {
         return IFD_NONE;
@@ -120,7 +136,7 @@ uint32_t ifd_onnx_convolve(struct ifd_onnx_call *call, uint32_t x, uint32_t filt
     const struct ifd_shape f = shape_of(call, filter);
     const struct ifd_onnx_window w =
         ifd_onnx_window(call, input.rank - 2, input.dim + 2, f.dim + 2);
-    return convolve(call, x, filter, bias, &w);
+    return convolve(call, x, filter, bias, &w, stored);
 }
 
 /* ---- transposed convolutions ---- */
@@ -290,7 +306,7 @@ static uint32_t general_transposed(struct ifd_onnx_call *call, uint32_t x, uint3
     if (b->code != IFD_OK) {
         return IFD_NONE; /* the filter has no description any more */
     }
-    return convolve(call, x, turned_filter(b, filter, groups), bias, &w);
+    return convolve(call, x, turned_filter(b, filter, groups), bias, &w, NULL);
 }
 
 static uint32_t transposed(struct ifd_onnx_call *call, uint32_t x, uint32_t filter, uint32_t bias)
@@ -310,10 +326,10 @@ static uint32_t transposed(struct ifd_onnx_call *call, uint32_t x, uint32_t filt
 
 /* ---- products ---- */
 
-/* alpha * x' * y' + beta * c */
-static uint32_t general_product(struct ifd_onnx_call *call, uint32_t x, uint32_t y, uint32_t c)
+uint32_t ifd_onnx_product(struct ifd_onnx_call *call)
 {
     struct ifd_builder *b = call->b;
+    uint32_t x = call->input[0], y = call->input[1], c = ifd_onnx_input(call, 2);
     const double alpha = ifd_onnx_f32(call, "alpha", 1);
     const double beta = ifd_onnx_f32(call, "beta", 1);
     x = ifd_onnx_int(call, "transA", 0) != 0 ? ifd_build_swap(b, x, 0, 1) : x;
@@ -332,11 +348,11 @@ static uint32_t layer(struct ifd_onnx_call *call, enum ifd_onnx_layer which)
     const uint32_t x = call->input[0];
     switch (which) {
     case IFD_ONNX_CONV:
-        return ifd_onnx_convolve(call, x, call->input[1], ifd_onnx_input(call, 2));
+        return ifd_onnx_convolve(call, x, call->input[1], ifd_onnx_input(call, 2), NULL);
     case IFD_ONNX_CONV_TRANSPOSE:
         return transposed(call, x, call->input[1], ifd_onnx_input(call, 2));
     case IFD_ONNX_GEMM:
-        return general_product(call, x, call->input[1], ifd_onnx_input(call, 2));
+        return ifd_onnx_product(call);
     case IFD_ONNX_MATMUL:
         return ifd_build_matmul(call->b, x, call->input[1]);
     }

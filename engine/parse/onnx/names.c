@@ -25,10 +25,12 @@ static struct ifd_onnx_name *find(const struct ifd_onnx_scope *scope, struct ifd
                                             sizeof(*scope->name), compare_names);
 }
 
-static void add_name(struct ifd_onnx_scope *scope, struct ifd_str text)
+static void add_name(struct ifd_onnx_scope *scope, struct ifd_str text,
+                     const struct ifd_onnx_node *maker)
 {
     if (text.size > 0) {
-        scope->name[scope->name_count++] = (struct ifd_onnx_name){.text = text, .value = IFD_NONE};
+        scope->name[scope->name_count++] =
+            (struct ifd_onnx_name){.text = text, .value = IFD_NONE, .maker = maker};
     }
 }
 
@@ -46,14 +48,14 @@ enum ifd_code ifd_onnx_collect_names(struct ifd_onnx_build *build, struct ifd_on
         return ifd_arena_fail(arena, count * sizeof(*scope->name), build->err);
     }
     for (uint32_t i = 0; i < g->initializer_count; i++) {
-        add_name(scope, g->initializer[i].name);
+        add_name(scope, g->initializer[i].name, NULL);
     }
     for (uint32_t i = 0; i < g->input_count; i++) {
-        add_name(scope, g->input[i].name);
+        add_name(scope, g->input[i].name, NULL);
     }
     for (uint32_t i = 0; i < g->node_count; i++) {
         for (uint32_t k = 0; k < g->node[i].output_count; k++) {
-            add_name(scope, g->node[i].output[k]);
+            add_name(scope, g->node[i].output[k], &g->node[i]);
         }
     }
     if (scope->name_count > 1) {
@@ -71,6 +73,12 @@ enum ifd_code ifd_onnx_define(struct ifd_onnx_build *build, struct ifd_str text,
     }
     name->value = value;
     return IFD_OK;
+}
+
+const struct ifd_onnx_node *ifd_onnx_maker(const struct ifd_onnx_build *build, struct ifd_str text)
+{
+    const struct ifd_onnx_name *name = find(build->scope, text);
+    return name ? name->maker : NULL;
 }
 
 static uint32_t find_outside(const struct ifd_onnx_scope *scope, struct ifd_str text,

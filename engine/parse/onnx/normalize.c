@@ -116,11 +116,8 @@ static uint32_t rms_normalization(struct ifd_onnx_call *call, uint32_t x)
     const uint32_t rank = shape_of(call, x).rank;
     const struct ifd_ints axes =
         axes_from(ifd_build_axis(b, ifd_onnx_int(call, "axis", -1), rank), rank);
-    const uint32_t square = ifd_build_reduce(b, IFD_OP_REDUCE_MEAN, times(b, x, x), &axes, true);
-    const uint32_t factor =
-        ifd_build_unary(b, IFD_OP_RSQRT,
-                        ifd_build_with(b, IFD_OP_ADD, square, ifd_onnx_f32(call, "epsilon", 1e-5)));
-    return scaled(b, times(b, x, factor), ifd_onnx_input(call, 1), IFD_NONE);
+    const uint32_t y = ifd_build_rms(b, x, &axes, ifd_onnx_f32(call, "epsilon", 1e-5));
+    return scaled(b, y, ifd_onnx_input(call, 1), IFD_NONE);
 }
 
 /* Groups of channels, each standardized over all its elements. Before opset 21 scale and bias are

@@ -12,7 +12,8 @@
 /** A name of the file and the value that it has so far. */
 struct ifd_onnx_name {
     struct ifd_str text;
-    uint32_t value; /* of level->graph */
+    uint32_t value;                    /* of level->graph */
+    const struct ifd_onnx_node *maker; /* the node that it is an output of; NULL: none */
 };
 
 /** A graph of ours that is being built. Values of an outer one come in as inputs. */
@@ -61,6 +62,9 @@ IFD_NODISCARD enum ifd_code ifd_onnx_define(struct ifd_onnx_build *build, struct
                                             uint32_t value);
 /** The value of a name in the graph that is being built, IFD_NONE if it has none (yet). */
 uint32_t ifd_onnx_lookup(struct ifd_onnx_build *build, struct ifd_str text);
+
+/** The node that makes a name of the graph that is being translated, NULL if none does. */
+const struct ifd_onnx_node *ifd_onnx_maker(const struct ifd_onnx_build *build, struct ifd_str text);
 
 /* ---- onnx.c ---- */
 

@@ -140,6 +140,9 @@ void ifd_onnx_einsum(struct ifd_onnx_call *call, int unused);
 void ifd_onnx_pad(struct ifd_onnx_call *call, int unused);
 void ifd_onnx_quantized(struct ifd_onnx_call *call, int which); /* enum ifd_onnx_quantized */
 void ifd_onnx_recurrent(struct ifd_onnx_call *call, int which); /* enum ifd_onnx_recurrent */
+void ifd_onnx_microsoft(struct ifd_onnx_call *call, int which); /* enum ifd_onnx_microsoft */
+void ifd_onnx_attention(struct ifd_onnx_call *call, int unused);
+void ifd_onnx_multi_head_attention(struct ifd_onnx_call *call, int unused);
 
 enum ifd_onnx_function {
     IFD_ONNX_ELU,
@@ -214,6 +217,7 @@ enum ifd_onnx_pool {
     IFD_ONNX_GLOBAL_MAX_POOL,
     IFD_ONNX_LP_POOL,
     IFD_ONNX_MAX_POOL,
+    IFD_ONNX_NHWC_MAX_POOL,
     IFD_ONNX_MAX_UNPOOL
 };
 
@@ -232,8 +236,10 @@ enum ifd_onnx_quantized {
     IFD_ONNX_QUANTIZE,
     IFD_ONNX_DEQUANTIZE,
     IFD_ONNX_DYNAMIC_QUANTIZE,
+    IFD_ONNX_DYNAMIC_QUANTIZE_MATMUL,
     IFD_ONNX_CONV_INTEGER,
     IFD_ONNX_MATMUL_INTEGER,
+    IFD_ONNX_MATMUL_INTEGER_TO_FLOAT,
     IFD_ONNX_Q_CONV,
     IFD_ONNX_Q_MATMUL,
     IFD_ONNX_Q_GEMM,
@@ -247,12 +253,34 @@ enum ifd_onnx_quantized {
     IFD_ONNX_Q_LEAKY_RELU
 };
 
+enum ifd_onnx_microsoft {
+    IFD_ONNX_BIAS_GELU,
+    IFD_ONNX_EMBED_LAYER_NORMALIZATION,
+    IFD_ONNX_FUSED_CONV,
+    IFD_ONNX_FUSED_GEMM,
+    IFD_ONNX_FUSED_MATMUL,
+    IFD_ONNX_MATMUL_BLOCKS,
+    IFD_ONNX_SKIP_LAYER_NORMALIZATION,
+    IFD_ONNX_SKIP_RMS_NORMALIZATION
+};
+
 enum ifd_onnx_recurrent { IFD_ONNX_LSTM, IFD_ONNX_GRU, IFD_ONNX_RNN };
 
 /* ---- shared with the quantized forms (layers.c, pool.c) ---- */
 
-/** Convolution of x by filter as the node's attributes say; bias may be IFD_NONE. All f32. */
-uint32_t ifd_onnx_convolve(struct ifd_onnx_call *call, uint32_t x, uint32_t filter, uint32_t bias);
+/** A convolution of 8 bits, rounded as ONNX Runtime does it. */
+struct ifd_onnx_stored {
+    struct ifd_desc filter; /* type and quantization, without the axis */
+    struct ifd_desc output; /* type and quantization */
+    int32_t activation;     /* enum ifd_activation */
+};
+
+/** Convolution of x by filter as the node's attributes say; bias may be IFD_NONE. All f32 where
+ *  stored is NULL; else of up to two directions. */
+uint32_t ifd_onnx_convolve(struct ifd_onnx_call *call, uint32_t x, uint32_t filter, uint32_t bias,
+                           const struct ifd_onnx_stored *stored);
+/** alpha * A' B' + beta * C of the node's inputs and attributes. */
+uint32_t ifd_onnx_product(struct ifd_onnx_call *call);
 uint32_t ifd_onnx_average(struct ifd_onnx_call *call, uint32_t x);
 uint32_t ifd_onnx_global(struct ifd_onnx_call *call, enum ifd_op op, uint32_t x);
 

@@ -280,6 +280,12 @@ static uint32_t max_pool(struct ifd_onnx_call *call, uint32_t given)
     return desc.quant.count == 1 ? y : ifd_build_cast(b, y, desc.dtype);
 }
 
+/* Channels lie last. */
+static uint32_t nhwc_max_pool(struct ifd_onnx_call *call, uint32_t x)
+{
+    return ifd_build_to_nhwc(call->b, max_pool(call, ifd_build_to_nchw(call->b, x)));
+}
+
 /* Maxima go back to the places that they came from; elsewhere are zeros. */
 static uint32_t max_unpool(struct ifd_onnx_call *call, uint32_t x)
 {
@@ -458,6 +464,7 @@ void ifd_onnx_pool(struct ifd_onnx_call *call, int which)
         [IFD_ONNX_GLOBAL_MAX_POOL] = global_max,
         [IFD_ONNX_LP_POOL] = lp_pool,
         [IFD_ONNX_MAX_POOL] = max_pool,
+        [IFD_ONNX_NHWC_MAX_POOL] = nhwc_max_pool,
         [IFD_ONNX_MAX_UNPOOL] = max_unpool,
     };
     call->output[0] = functions[which](call, call->input[0]);

@@ -1,26 +1,21 @@
-/* Quantized operators in floats. Sums of products are sums of whole numbers, which are exact up to
- * 2^24, and are scaled once and rounded to the even neighbour, as ONNX Runtime does; the others lie
- * between a dequantization and a quantization. */
+/* Quantized operators in floats, where they have no form on stored numbers (stored.c). Sums of
+ * products are sums of whole numbers, which are exact up to 2^24, and are scaled once and rounded
+ * to the even neighbour, as ONNX Runtime does; the others lie between a dequantization and a
+ * quantization. */
 #include <math.h>
 #include <string.h>
 
 #include "engine/ir/shape.h"
-#include "engine/parse/onnx/onnx_impl.h"
+#include "engine/parse/onnx/quantized.h"
 
 #define TINY 1e-37 /* keeps a division by the scale of all zeros away from 0 / 0 */
 
-/* Quantization of a tensor: scale and zero point as values; the latter may be IFD_NONE. */
-struct quant {
-    uint32_t scale, zero_point;
-};
-
-static struct quant quant_at(const struct ifd_onnx_call *call, uint32_t i)
+struct ifd_onnx_quant ifd_onnx_quant_at(const struct ifd_onnx_call *call, uint32_t i)
 {
-    return (struct quant){ifd_onnx_input(call, i), ifd_onnx_input(call, i + 1)};
+    return (struct ifd_onnx_quant){ifd_onnx_input(call, i), ifd_onnx_input(call, i + 1)};
 }
 
-/* The quantization as a description, if it is constant and of the whole tensor. */
-static bool describe(struct ifd_builder *b, const struct quant *q, struct ifd_desc *ret)
+bool ifd_onnx_describe(struct ifd_builder *b, const struct ifd_onnx_quant *q, struct ifd_desc *ret)
 {
     const struct ifd_bytes scale = ifd_build_content(b, q->scale);
     const bool has_zero = q->zero_point != IFD_NONE;
@@ -94,13 +89,13 @@ static uint32_t centred(struct ifd_builder *b, uint32_t x, uint32_t zero_point, 
     return ifd_build_binary(b, IFD_OP_SUB, real, zero);
 }
 
-static uint32_t dequantize(struct ifd_builder *b, uint32_t x, struct quant q, int64_t axis)
+static uint32_t dequantize(struct ifd_builder *b, uint32_t x, struct ifd_onnx_quant q, int64_t axis)
 {
     const struct ifd_desc desc = *ifd_build_desc(b, x);
     struct ifd_desc described = {0};
     const struct ifd_desc output = {.dtype = IFD_F32};
-    if (desc.quant.count == 1 && describe(b, &q, &described) && described.dtype == desc.dtype &&
-        ifd_quant_same(&described.quant, &desc.quant)) {
+    if (desc.quant.count == 1 && ifd_onnx_describe(b, &q, &described) &&
+        described.dtype == desc.dtype && ifd_quant_same(&described.quant, &desc.quant)) {
         return ifd_build_node(b, IFD_OP_DEQUANTIZE, &x, 1, &output, NULL);
     }
     const uint32_t scale = along(b, q.scale, desc.shape.rank, axis);
@@ -108,12 +103,12 @@ static uint32_t dequantize(struct ifd_builder *b, uint32_t x, struct quant q, in
 }
 
 /* Whole numbers as stored ones, with what is known of their meaning. */
-static uint32_t narrowed(struct ifd_builder *b, uint32_t x, const struct quant *q)
+static uint32_t narrowed(struct ifd_builder *b, uint32_t x, const struct ifd_onnx_quant *q)
 {
     struct ifd_desc output = {
         .dtype = q->zero_point == IFD_NONE ? IFD_U8 : ifd_build_desc(b, q->zero_point)->dtype};
     struct ifd_desc described = {0};
-    if (describe(b, q, &described)) {
+    if (ifd_onnx_describe(b, q, &described)) {
         output = described;
     }
     const bool is_signed = output.dtype == IFD_S8;
@@ -123,7 +118,7 @@ static uint32_t narrowed(struct ifd_builder *b, uint32_t x, const struct quant *
 
 /* x / scale, or x * scale, rounded, plus the zero point. */
 static uint32_t stepped(struct ifd_builder *b, enum ifd_op op, uint32_t x, uint32_t scale,
-                        const struct quant *q, int64_t axis)
+                        const struct ifd_onnx_quant *q, int64_t axis)
 {
     const uint32_t rank = ifd_build_desc(b, x)->shape.rank;
     const uint32_t steps =
@@ -135,24 +130,23 @@ static uint32_t stepped(struct ifd_builder *b, enum ifd_op op, uint32_t x, uint3
     return narrowed(b, ifd_build_binary(b, IFD_OP_ADD, steps, zero), q);
 }
 
-static uint32_t quantize(struct ifd_builder *b, uint32_t x, struct quant q, int64_t axis)
+static uint32_t quantize(struct ifd_builder *b, uint32_t x, struct ifd_onnx_quant q, int64_t axis)
 {
     struct ifd_desc output = {0};
-    return describe(b, &q, &output) ? ifd_build_node(b, IFD_OP_QUANTIZE, &x, 1, &output, NULL)
-                                    : stepped(b, IFD_OP_DIV, x, q.scale, &q, axis);
+    return ifd_onnx_describe(b, &q, &output)
+               ? ifd_build_node(b, IFD_OP_QUANTIZE, &x, 1, &output, NULL)
+               : stepped(b, IFD_OP_DIV, x, q.scale, &q, axis);
 }
 
 /* Input i of three that belong together: numbers, scale, zero point. */
 static uint32_t real_input(struct ifd_onnx_call *call, uint32_t i, int64_t axis)
 {
-    return dequantize(call->b, call->input[i], quant_at(call, i + 1), axis);
+    return dequantize(call->b, call->input[i], ifd_onnx_quant_at(call, i + 1), axis);
 }
 
-/* Over the whole tensor, 0 included: scale, zero point and numbers of u8. */
-static void dynamic_quantize(struct ifd_onnx_call *call)
+/* Over the whole tensor, 0 included: numbers of u8, scale and zero point. */
+static void dynamic_quantize(struct ifd_builder *b, uint32_t x, uint32_t ret[3])
 {
-    struct ifd_builder *b = call->b;
-    const uint32_t x = call->input[0];
     struct ifd_ints all = {.count = ifd_build_desc(b, x)->shape.rank};
     for (uint32_t d = 0; d < all.count; d++) {
         all.value[d] = d;
@@ -170,11 +164,39 @@ static void dynamic_quantize(struct ifd_onnx_call *call)
     const uint32_t steps =
         ifd_build_unary(b, IFD_OP_ROUND, ifd_build_binary(b, IFD_OP_DIV, x, scale));
     const uint32_t y = ifd_build_clamp(b, ifd_build_binary(b, IFD_OP_ADD, steps, zero), 0, 255);
-    const uint32_t result[3] = {ifd_build_cast(b, y, IFD_U8), scale,
-                                ifd_build_cast(b, zero, IFD_U8)};
-    for (uint32_t i = 0; i < call->output_count; i++) {
-        call->output[i] = result[i];
-    }
+    ret[0] = ifd_build_cast(b, y, IFD_U8);
+    ret[1] = scale;
+    ret[2] = ifd_build_cast(b, zero, IFD_U8);
+}
+
+/* Stored numbers, scale and zero point of both factors: their product in floats. The second has a
+ * scale for the whole or for each column. */
+static uint32_t real_product(struct ifd_builder *b, const uint32_t x[3], const uint32_t y[3],
+                             uint32_t bias)
+{
+    const uint32_t sums =
+        ifd_build_matmul(b, centred(b, x[0], x[2], -2), centred(b, y[0], y[2], -1));
+    const uint32_t scale =
+        ifd_build_binary(b, IFD_OP_MUL, ifd_build_reshape(b, x[1], NULL, 0), along(b, y[1], 1, 0));
+    const uint32_t product = ifd_build_binary(b, IFD_OP_MUL, sums, scale);
+    return bias == IFD_NONE ? product : ifd_build_binary(b, IFD_OP_ADD, product, bias);
+}
+
+/* Inputs: x, y, the scales of both, the zero points of both, bias. */
+static uint32_t matmul_integer_to_float(struct ifd_onnx_call *call)
+{
+    const uint32_t x[3] = {call->input[0], call->input[2], ifd_onnx_input(call, 4)};
+    const uint32_t y[3] = {call->input[1], call->input[3], ifd_onnx_input(call, 5)};
+    return real_product(call->b, x, y, ifd_onnx_input(call, 6));
+}
+
+/* Inputs: x in floats; y, its scale and zero point; bias. */
+static uint32_t dynamic_quantize_matmul(struct ifd_onnx_call *call)
+{
+    const uint32_t y[3] = {call->input[1], call->input[2], ifd_onnx_input(call, 3)};
+    uint32_t x[3];
+    dynamic_quantize(call->b, call->input[0], x);
+    return real_product(call->b, x, y, ifd_onnx_input(call, 4));
 }
 
 /* Sums as s32; exact while they stay below 2^24, then rounded to 24 bits. */
@@ -184,7 +206,7 @@ static uint32_t integer_sums(struct ifd_onnx_call *call, bool is_conv)
     const uint32_t x = centred(b, call->input[0], ifd_onnx_input(call, 2), -2);
     const uint32_t y = centred(b, call->input[1], ifd_onnx_input(call, 3), is_conv ? 0 : -1);
     const uint32_t sums =
-        is_conv ? ifd_onnx_convolve(call, x, y, IFD_NONE) : ifd_build_matmul(b, x, y);
+        is_conv ? ifd_onnx_convolve(call, x, y, IFD_NONE, NULL) : ifd_build_matmul(b, x, y);
     return ifd_build_cast(b, sums, IFD_S32);
 }
 
@@ -205,7 +227,7 @@ static uint32_t product_scale(struct ifd_onnx_call *call)
 /* Sums as stored numbers; the scales of channels lie along an axis. The sums, which are whole, are
  * rounded, so that no pass moves the factor into the weights, which are whole numbers, too. */
 static uint32_t scaled_down(struct ifd_onnx_call *call, uint32_t sums, uint32_t scale,
-                            struct quant q, int64_t axis)
+                            struct ifd_onnx_quant q, int64_t axis)
 {
     struct ifd_builder *b = call->b;
     const uint32_t factor =
@@ -220,15 +242,15 @@ static uint32_t q_conv(struct ifd_onnx_call *call)
     const uint32_t bias = ifd_onnx_input(call, 8);
     const uint32_t sums =
         ifd_onnx_convolve(call, whole_input(call, 0, 0), whole_input(call, 3, 0),
-                          bias == IFD_NONE ? IFD_NONE : ifd_build_cast(b, bias, IFD_F32));
-    return scaled_down(call, sums, product_scale(call), quant_at(call, 6), 1);
+                          bias == IFD_NONE ? IFD_NONE : ifd_build_cast(b, bias, IFD_F32), NULL);
+    return scaled_down(call, sums, product_scale(call), ifd_onnx_quant_at(call, 6), 1);
 }
 
 static uint32_t q_matmul(struct ifd_onnx_call *call)
 {
     const uint32_t sums =
         ifd_build_matmul(call->b, whole_input(call, 0, -2), whole_input(call, 3, -1));
-    return scaled_down(call, sums, product_scale(call), quant_at(call, 6), -1);
+    return scaled_down(call, sums, product_scale(call), ifd_onnx_quant_at(call, 6), -1);
 }
 
 static uint32_t q_gemm(struct ifd_onnx_call *call)
@@ -247,7 +269,7 @@ static uint32_t q_gemm(struct ifd_onnx_call *call)
     const double alpha = ifd_onnx_f32(call, "alpha", 1);
     uint32_t scale = product_scale(call);
     scale = alpha == 1 ? scale : ifd_build_with(b, IFD_OP_MUL, scale, alpha);
-    const struct quant q = quant_at(call, 7);
+    const struct ifd_onnx_quant q = ifd_onnx_quant_at(call, 7);
     return q.scale == IFD_NONE ? ifd_build_binary(b, IFD_OP_MUL, sums, scale)
                                : scaled_down(call, sums, scale, q, -1);
 }
@@ -270,7 +292,7 @@ static uint32_t q_concat(struct ifd_onnx_call *call)
         real[i] = real_input(call, 2 + 3 * i, 0);
     }
     const uint32_t y = ifd_build_node(b, IFD_OP_CONCAT, real, count, NULL, &attrs);
-    return quantize(b, y, quant_at(call, 0), 0);
+    return quantize(b, y, ifd_onnx_quant_at(call, 0), 0);
 }
 
 static uint32_t q_softmax(struct ifd_onnx_call *call, uint32_t x)
@@ -287,9 +309,12 @@ static uint32_t q_function(struct ifd_onnx_call *call, enum ifd_onnx_quantized w
     struct ifd_builder *b = call->b;
     const struct ifd_leaky_relu_attrs leaky = {.alpha = (float)ifd_onnx_f32(call, "alpha", 0.01)};
     uint32_t y = real_input(call, 0, 0);
-    if (ifd_onnx_int(call, "channels_last", 0) != 0) {
-        return ifd_build_fail(b, IFD_UNSUPPORTED, "attribute \"channels_last\" is 1");
+    const bool is_last = ifd_onnx_int(call, "channels_last", 0) != 0;
+    if (is_last && ifd_build_desc(b, y)->shape.rank != 4) {
+        return ifd_build_fail(b, IFD_UNSUPPORTED, "attribute \"channels_last\" of %u dimensions",
+                              ifd_build_desc(b, y)->shape.rank);
     }
+    y = is_last ? ifd_build_to_nchw(b, y) : y;
     switch ((int)which) {
     case IFD_ONNX_Q_SIGMOID:
         y = ifd_build_unary(b, IFD_OP_LOGISTIC, y);
@@ -307,31 +332,46 @@ static uint32_t q_function(struct ifd_onnx_call *call, enum ifd_onnx_quantized w
         y = ifd_onnx_global(call, IFD_OP_REDUCE_MEAN, y);
         break;
     }
-    return quantize(b, y, quant_at(call, 3), 0);
+    y = is_last ? ifd_build_to_nhwc(b, y) : y;
+    return quantize(b, y, ifd_onnx_quant_at(call, 3), 0);
 }
 
 static uint32_t q_binary(struct ifd_onnx_call *call, enum ifd_op op)
 {
+    const uint32_t stored = ifd_onnx_stored_binary(call, op, IFD_ACT_NONE);
+    if (stored != IFD_NONE) {
+        return stored;
+    }
     const uint32_t y =
         ifd_build_binary(call->b, op, real_input(call, 0, 0), real_input(call, 3, 0));
-    return quantize(call->b, y, quant_at(call, 6), 0);
+    return quantize(call->b, y, ifd_onnx_quant_at(call, 6), 0);
 }
 
 void ifd_onnx_quantized(struct ifd_onnx_call *call, int which)
 {
     struct ifd_builder *b = call->b;
     const int64_t axis = ifd_onnx_int(call, "axis", 1);
-    uint32_t y = IFD_NONE;
+    uint32_t y = IFD_NONE, dynamic[3];
     switch ((enum ifd_onnx_quantized)which) {
     case IFD_ONNX_QUANTIZE:
-        y = quantize(b, call->input[0], quant_at(call, 1), axis);
+        y = ifd_onnx_fused_qdq(call);
+        y = y == IFD_NONE ? quantize(b, call->input[0], ifd_onnx_quant_at(call, 1), axis) : y;
         break;
     case IFD_ONNX_DEQUANTIZE:
-        y = dequantize(b, call->input[0], quant_at(call, 1), axis);
+        y = dequantize(b, call->input[0], ifd_onnx_quant_at(call, 1), axis);
         break;
     case IFD_ONNX_DYNAMIC_QUANTIZE:
-        dynamic_quantize(call);
+        dynamic_quantize(b, call->input[0], dynamic);
+        for (uint32_t i = 0; i < call->output_count; i++) {
+            call->output[i] = dynamic[i];
+        }
         return;
+    case IFD_ONNX_DYNAMIC_QUANTIZE_MATMUL:
+        y = dynamic_quantize_matmul(call);
+        break;
+    case IFD_ONNX_MATMUL_INTEGER_TO_FLOAT:
+        y = matmul_integer_to_float(call);
+        break;
     case IFD_ONNX_CONV_INTEGER:
         y = integer_sums(call, true);
         break;
@@ -339,13 +379,16 @@ void ifd_onnx_quantized(struct ifd_onnx_call *call, int which)
         y = integer_sums(call, false);
         break;
     case IFD_ONNX_Q_CONV:
-        y = q_conv(call);
+        y = ifd_onnx_stored_conv(call, IFD_ACT_NONE);
+        y = y == IFD_NONE ? q_conv(call) : y;
         break;
     case IFD_ONNX_Q_MATMUL:
-        y = q_matmul(call);
+        y = ifd_onnx_stored_matmul(call, IFD_ACT_NONE);
+        y = y == IFD_NONE ? q_matmul(call) : y;
         break;
     case IFD_ONNX_Q_GEMM:
-        y = q_gemm(call);
+        y = ifd_onnx_stored_gemm(call, IFD_ACT_NONE);
+        y = y == IFD_NONE ? q_gemm(call) : y;
         break;
     case IFD_ONNX_Q_ADD:
         y = q_binary(call, IFD_OP_ADD);

@@ -1,5 +1,7 @@
 /* Elementwise q8: LiteRT's fixed-point ADD, SUB and MUL, tables of 256 entries, and conversion
  * from and to f32. */
+#include <math.h>
+
 #include "backends/cpuacc/kernels/kernels.h"
 #include "backends/cpuacc/kernels/simd/simd.h"
 
@@ -38,15 +40,49 @@ INLINE vi rescale(vi x, const struct factor *factor)
     return vi_sra(vi_add(vi_add(y, factor->half), away), factor->right);
 }
 
-enum kind { ADD, SUB, MUL, BLEND, SCALE };
+enum kind { ADD, SUB, MUL, BLEND, SCALE, EVEN_ADD, EVEN_MUL };
 
 struct constants {
     struct factor a, b, out;
     vi a_zero, b_zero, out_zero, min, max;
     vi a_factor, b_factor, bias;
-    vf scale;
+    vf scale, a_scale, b_scale, offset;
     int shift;
 };
+
+/* a*b + c, rounded once, whatever the instruction set has. */
+INLINE vf fused(vf a, vf b, vf c)
+{
+#if defined(IFD_SIMD_scalar)
+    return fmaf(a, b, c);
+#elif defined(__arm__)
+    const vf y = {fmaf(a[0], b[0], c[0]), fmaf(a[1], b[1], c[1]), fmaf(a[2], b[2], c[2]),
+                  fmaf(a[3], b[3], c[3])};
+    return y;
+#else
+    return vf_fma(a, b, c);
+#endif
+}
+
+/* Conversion wants numbers below 2^22. */
+INLINE vi even(const struct constants *k, vf x)
+{
+    const vf near = vf_min(vf_set1(0x1p21f), vf_max(vf_set1(-0x1p21f), x));
+    const vi y = vi_add(vf_to_vi(near), k->out_zero);
+    return vi_min(k->max, vi_max(k->min, y));
+}
+
+INLINE vi even_add(const struct constants *k, vi a, vi b)
+{
+    const vf right = fused(vi_to_vf(vi_sub(b, k->b_zero)), k->b_scale, k->offset);
+    return even(k, fused(vi_to_vf(vi_sub(a, k->a_zero)), k->a_scale, right));
+}
+
+INLINE vi even_mul(const struct constants *k, vi a, vi b)
+{
+    const vf product = vi_to_vf(vi_mul(vi_sub(a, k->a_zero), vi_sub(b, k->b_zero)));
+    return even(k, vf_add(vf_mul(product, k->scale), k->offset));
+}
 
 INLINE vi blend(const struct constants *k, vi a, vi b)
 {
@@ -68,6 +104,12 @@ INLINE vi compute(enum kind kind, const struct constants *k, vi a, vi b)
     }
     if (kind == SCALE) {
         return scale(k, a, b);
+    }
+    if (kind == EVEN_ADD) {
+        return even_add(k, a, b);
+    }
+    if (kind == EVEN_MUL) {
+        return even_mul(k, a, b);
     }
     a = vi_sub(a, k->a_zero);
     b = vi_sub(b, k->b_zero);
@@ -127,6 +169,9 @@ INLINE void binary(enum kind kind, const struct ifd_q8_binary_args *args)
         .b_factor = vi_set1(args->b_factor),
         .bias = vi_set1(args->bias),
         .scale = vf_set1(args->scale),
+        .a_scale = vf_set1(args->a_scale),
+        .b_scale = vf_set1(args->b_scale),
+        .offset = vf_set1(args->offset),
         .shift = args->fast_shift,
     };
     const ifd_q8 *a = args->a, *b = args->b;
@@ -168,6 +213,16 @@ static void blend_q8(const struct ifd_q8_binary_args *args)
 static void scale_q8(const struct ifd_q8_binary_args *args)
 {
     binary(SCALE, args);
+}
+
+static void even_add_q8(const struct ifd_q8_binary_args *args)
+{
+    binary(EVEN_ADD, args);
+}
+
+static void even_mul_q8(const struct ifd_q8_binary_args *args)
+{
+    binary(EVEN_MUL, args);
 }
 
 static void lut_8(size_t n, const uint8_t *in, const uint8_t *table, uint8_t *out)
@@ -268,6 +323,6 @@ static void rescale_sums(const struct ifd_rescale_args *args)
     }
 }
 
-const struct ifd_kern_quant IFD_TABLE = {add_q8,      sub_q8, mul_q8,      blend_q8,
-                                         scale_q8,    lut_8,  quantize,    dequantize,
-                                         quantize_by, range,  rescale_sums};
+const struct ifd_kern_quant IFD_TABLE = {
+    add_q8, sub_q8,   mul_q8,     blend_q8,    scale_q8, even_add_q8, even_mul_q8,
+    lut_8,  quantize, dequantize, quantize_by, range,    rescale_sums};

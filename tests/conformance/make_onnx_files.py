@@ -1,0 +1,250 @@
+"""Writes the models of tests/conformance/onnx: operators of com.microsoft and quantized ones, with
+inputs and the answers of ONNX Runtime, both as constants that no node reads.
+
+    python tests/conformance/make_onnx_files.py [name …]     needs onnx and onnxruntime from PyPI
+"""
+
+import pathlib
+import sys
+
+import numpy as np
+import onnxruntime
+from onnx import TensorProto, helper, numpy_helper
+
+FOLDER = pathlib.Path(__file__).resolve().parent / "onnx"
+F = np.float32
+U8, S8, S32, S64 = np.uint8, np.int8, np.int32, np.int64
+MS = "com.microsoft"
+RNG = np.random.default_rng(11)
+
+
+def real(*shape, scale=1.0):
+    return (RNG.integers(-256, 257, shape) / 128 * scale).astype(F)
+
+
+def stored(dtype, *shape):
+    info = np.iinfo(dtype)
+    return RNG.integers(info.min, info.max + 1, shape).astype(dtype)
+
+
+def node(op, inputs, outputs=("y",), domain="", **attributes):
+    return helper.make_node(op, list(inputs), list(outputs), domain=domain, **attributes)
+
+
+def write(name, nodes, given, constants=(), outputs=("y",), opset=17):
+    """given and constants: pairs of name and array."""
+    if sys.argv[1:] and name not in sys.argv[1:]:
+        return
+    constants = [numpy_helper.from_array(np.asarray(a), n) for n, a in constants]
+    ports = [helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(a.dtype), a.shape)
+             for n, a in given]
+    sets = [helper.make_opsetid("", opset), helper.make_opsetid(MS, 1)]
+
+    def model(outs, extra):
+        graph = helper.make_graph(nodes, "g", ports, outs, constants + extra)
+        made = helper.make_model(graph, opset_imports=sets, ir_version=8)
+        made.producer_name = f"answers: ONNX Runtime {onnxruntime.__version__}"
+        return made.SerializeToString()
+
+    unknown = [helper.make_empty_tensor_value_info(o) for o in outputs]
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
+    session = onnxruntime.InferenceSession(model(unknown, []), options,
+                                           providers=["CPUExecutionProvider"])
+    answers = session.run(list(outputs), dict(given))
+    known = [helper.make_tensor_value_info(o, helper.np_dtype_to_tensor_dtype(a.dtype), a.shape)
+             for o, a in zip(outputs, answers)]
+    extra = [numpy_helper.from_array(a, "given:" + n) for n, a in given]
+    extra += [numpy_helper.from_array(a, "wanted:" + n) for n, a in zip(outputs, answers)]
+    (FOLDER / f"{name}.onnx").write_bytes(model(known, extra))
+    print(name)
+
+
+def layers():
+    x, w, b = real(1, 3, 7, 6), real(4, 3, 3, 3), real(4)
+    fused = [("Relu", []), ("Tanh", []), ("Sigmoid", []), ("LeakyRelu", [0.3]),
+             ("Clip", [-1.0, 2.0]), ("HardSigmoid", [0.3, 0.4])]
+    for name, params in fused:
+        attributes = {"activation_params": params} if params else {}
+        write("fused_conv_" + name.lower(),
+              [node("FusedConv", "xwb", domain=MS, activation=name, pads=[1, 1, 1, 1],
+                    **attributes)], [("x", x)], [("w", w), ("b", b)])
+    write("fused_conv_sum", [node("FusedConv", "xwbz", domain=MS, activation="Relu")],
+          [("x", x), ("z", real(1, 4, 5, 4))], [("w", w), ("b", b)])
+    write("fused_gemm", [node("FusedGemm", "xwb", domain=MS, activation="LeakyRelu",
+                              activation_alpha=0.2, transB=1, alpha=0.5)],
+          [("x", real(3, 5))], [("w", real(4, 5)), ("b", b)])
+    write("fused_matmul", [node("FusedMatMul", "xw", domain=MS, transA=1, transB=1, alpha=0.25)],
+          [("x", real(2, 5, 3)), ("w", real(2, 4, 5))])
+    write("bias_gelu", [node("BiasGelu", "xb", domain=MS)], [("x", real(3, 4, scale=3))],
+          [("b", b)])
+    write("fast_gelu", [node("FastGelu", "xb", domain=MS)], [("x", real(3, 4, scale=3))],
+          [("b", b)])
+    write("quick_gelu", [node("QuickGelu", "x", domain=MS, alpha=1.5)],
+          [("x", real(3, 4, scale=3))])
+
+
+def normalizations():
+    x, s, g, b, c = real(2, 5, 8), real(2, 5, 8), real(8), real(8), real(8)
+    constants = [("g", g), ("b", b), ("c", c)]
+    outputs = ["y", "", "", "sum"]
+    write("skip_layer_norm", [node("SkipLayerNormalization", "xsgbc", outputs, MS, epsilon=1e-5)],
+          [("x", x), ("s", s)], constants, ["y", "sum"])
+    write("skip_rms_norm", [node("SkipSimplifiedLayerNormalization", "xsgc", outputs, MS,
+                                 epsilon=1e-5)], [("x", x), ("s", s)], constants[::2],
+          ["y", "sum"])
+    ids, kinds = RNG.integers(0, 9, (2, 5)).astype(S32), RNG.integers(0, 2, (2, 5)).astype(S32)
+    mask = np.array([[1, 1, 1, 0, 0], [1, 1, 1, 1, 1]], S32)
+    tables = [("w", real(9, 8)), ("p", real(6, 8)), ("t", real(2, 8)), *constants[:2]]
+    write("embed_layer_norm",
+          [node("EmbedLayerNormalization", ["i", "k", "w", "p", "t", "g", "b", "m"],
+                ["y", "count", "sum"], MS, epsilon=1e-5)],
+          [("i", ids), ("k", kinds), ("m", mask)], tables, ["y", "count", "sum"])
+    write("embed_layer_norm_positions",
+          [node("EmbedLayerNormalization", ["i", "", "w", "p", "", "g", "b", "", "q"],
+                ["y", "count"], MS, epsilon=1e-5)],
+          [("i", ids), ("q", RNG.integers(0, 6, (2, 5)).astype(S32))],
+          [tables[0], tables[1], *constants[:2]], ["y"])
+
+
+def attention():
+    x, w, b = real(2, 5, 8), real(8, 24, scale=0.4), real(24)
+    constants = [("w", w), ("b", b)]
+    write("attention", [node("Attention", "xwb", domain=MS, num_heads=2)], [("x", x)], constants)
+    write("attention_causal", [node("Attention", "xwb", domain=MS, num_heads=4, unidirectional=1,
+                                    scale=0.7)], [("x", x)], constants)
+    lengths = ("m", np.array([3, 5], S32))
+    write("attention_lengths", [node("Attention", "xwbm", domain=MS, num_heads=2)],
+          [("x", x), lengths], constants)
+    mask = ("m", np.array([[1, 1, 0, 1, 0], [1, 1, 1, 1, 1]], S32))
+    write("attention_mask", [node("Attention", "xwbm", domain=MS, num_heads=2)],
+          [("x", x), mask], constants)
+    write("attention_past",
+          [node("Attention", ["x", "w", "b", "", "p"], ["y", "now"], MS, num_heads=2,
+                unidirectional=1)],
+          [("x", x), ("p", real(2, 2, 2, 3, 4))], constants, ["y", "now"])
+    write("attention_sizes",
+          [node("Attention", "xwb", domain=MS, num_heads=2, qkv_hidden_sizes=[8, 8, 4])],
+          [("x", x)], [("w", real(8, 20)), ("b", real(20))])
+    q, k, v = real(2, 3, 8), real(2, 5, 8), real(2, 5, 8)
+    given = [("q", q), ("k", k), ("v", v)]
+    write("multi_head", [node("MultiHeadAttention", "qkvb", domain=MS, num_heads=2)], given,
+          [("b", b)])
+    write("multi_head_mask",
+          [node("MultiHeadAttention", ["q", "k", "v", "", "m", "a"], domain=MS, num_heads=4,
+                scale=0.3)], [*given, mask, ("a", real(2, 4, 3, 5))])
+    heads = [("k", real(2, 2, 5, 4)), ("v", real(2, 2, 5, 4))]
+    write("multi_head_cross", [node("MultiHeadAttention", "qkv", domain=MS, num_heads=2)],
+          [("q", q), *heads])
+
+
+def blocks():
+    for name, bits, n, k, size, has_zeros in (("matmul_4_bits", 4, 6, 48, 16, True),
+                                              ("matmul_4_bits_middle", 4, 5, 40, 32, False),
+                                              ("matmul_8_bits", 8, 4, 32, 16, True)):
+        count = -(-k // size)
+        constants = [("w", stored(U8, n, count, size * bits // 8)), ("s", real(n, count) + F(3))]
+        inputs = ["x", "w", "s"]
+        if has_zeros:
+            constants.append(("z", stored(U8, n, -(-count * bits // 8))))
+            inputs.append("z")
+        write(name, [node("MatMulNBits", inputs, domain=MS, N=n, K=k, bits=bits, block_size=size)],
+              [("x", real(2, 3, k))], constants)
+
+
+def integers():
+    w, zero = stored(S8, 6, 4), np.int8(3)
+    sums = [("w", w), ("t", (np.abs(real(4)) + F(0.1)) * F(0.01)), ("b", real(4))]
+    write("matmul_integer_to_float",
+          [node("MatMulIntegerToFloat", "xwstzub", domain=MS)],
+          [("x", stored(U8, 3, 6))],
+          [("s", F(0.02)), ("z", U8(117)), ("u", np.zeros(4, S8)), *sums])
+    write("dynamic_quantize_matmul", [node("DynamicQuantizeMatMul", "xwtub", domain=MS)],
+          [("x", real(3, 6))], [("w", w), ("t", F(0.01)), ("u", zero), sums[2]])
+    write("nhwc_max_pool", [node("NhwcMaxPool", "x", domain=MS, kernel_shape=[3, 2],
+                                 strides=[2, 1], pads=[1, 0, 1, 1])],
+          [("x", stored(S8, 2, 7, 6, 5))])
+
+
+def quantized(dtype, weights, per_channel):
+    """A network of quantized operators: QLinear… and, the same with floats between, QDQ."""
+    info = np.iinfo(dtype)
+    middle = 128 if dtype is U8 else 0
+    scales = (RNG.uniform(0.005, 0.02, 6) if per_channel else RNG.uniform(0.005, 0.02, 1))
+    zeros = np.zeros(6, weights) if per_channel else np.array([3], weights)
+    s = {"x": (0.02, middle + 5), "a": (0.1, middle - 7), "c": (0.2, middle), "d": (0.3, info.min),
+         "e": (0.002, middle + 9)}
+    constants = [(n + "s", F(v[0])) for n, v in s.items()]
+    constants += [(n + "z", dtype(v[1])) for n, v in s.items()]
+    constants += [
+        ("w", stored(weights, 6, 3, 3, 3)), ("ws", scales.astype(F)), ("wz", zeros),
+        ("g", stored(weights, 6, 1, 3, 3)), ("gs", scales.astype(F)), ("gz", zeros),
+        ("f", stored(weights, 6 * 5 * 4, 6)), ("fs", scales.astype(F)), ("fz", zeros),
+    ]
+    if not per_channel:
+        constants = [(n, a[0] if n in ("ws", "wz", "gs", "gz", "fs", "fz") else a)
+                     for n, a in constants]
+    wide = (F(s["x"][0]) * scales.astype(F)).astype(F)
+    narrow = (F(s["a"][0]) * scales.astype(F)).astype(F)
+    constants += [("b", stored(S32, 6) // 2**20), ("bs", wide), ("h", stored(S32, 6) // 2**22),
+                  ("hs", narrow)]
+    return constants
+
+
+def tri(name):
+    return [name, name + "s", name + "z"]
+
+
+def qlinear():
+    for dtype, weights, per_channel in ((U8, U8, False), (U8, S8, True), (S8, S8, True)):
+        constants = quantized(dtype, weights, per_channel)
+        name = f"{np.dtype(dtype)}_{np.dtype(weights)}{'_channels' if per_channel else ''}"
+        shape = ("k", np.array([1, -1], S64))
+        write("qlinear_" + name, [
+            node("QLinearConv", [*tri("x"), *tri("w"), "as", "az", "b"], "a", pads=[1, 1, 1, 1]),
+            node("QLinearConv", [*tri("a"), *tri("g"), "cs", "cz", "h"], "c", pads=[1, 1, 1, 1],
+                 group=6),
+            node("QLinearAdd", [*tri("a"), *tri("c"), "ds", "dz"], "d", MS),
+            node("QLinearMul", [*tri("d"), *tri("c"), "es", "ez"], "e", MS),
+            node("Reshape", "ek", "r"),
+            node("QLinearMatMul", ["r", "es", "ez", *tri("f"), "as", "az"], "y"),
+        ], [("x", stored(dtype, 1, 3, 5, 4))],
+              [c for c in constants if c[0] not in ("bs", "hs")] + [shape], ["d", "e", "y"])
+
+        def real_of(name, axis=None, source=None):
+            attributes = {} if axis is None or not per_channel else {"axis": axis}
+            return node("DequantizeLinear", [source or name, name + "s", name + "z"],
+                        [name + "_real"], **attributes)
+
+        def stored_of(name, source):
+            return node("QuantizeLinear", [source, name + "s", name + "z"], [name])
+
+        def bias_of(name):
+            attributes = {"axis": 0} if per_channel else {}
+            return node("DequantizeLinear", [name, name + "s"], [name + "_real"], **attributes)
+
+        write("qdq_" + name, [
+            real_of("x"), real_of("w", 0), bias_of("b"),
+            node("Conv", ["x_real", "w_real", "b_real"], ["a0"], pads=[1, 1, 1, 1]),
+            node("Relu", ["a0"], ["a1"]), stored_of("a", "a1"), real_of("a"),
+            real_of("g", 0), bias_of("h"),
+            node("Conv", ["a_real", "g_real", "h_real"], ["c0"], pads=[1, 1, 1, 1], group=6),
+            stored_of("c", "c0"), real_of("c"),
+            node("Add", ["a_real", "c_real"], ["d0"]), stored_of("d", "d0"), real_of("d"),
+            node("Mul", ["d_real", "c_real"], ["e0"]), stored_of("e", "e0"), real_of("e"),
+            node("Reshape", ["e_real", "k"], ["r"]),
+            node("QuantizeLinear", ["r", "es", "ez"], ["t"]),
+            node("DequantizeLinear", ["t", "es", "ez"], ["t_real"]), real_of("f", 1),
+            node("MatMul", ["t_real", "f_real"], ["y0"]),
+            node("QuantizeLinear", ["y0", "as", "az"], ["y"]),
+        ], [("x", stored(dtype, 1, 3, 5, 4))], constants + [shape], ["d", "e", "y"])
+
+
+def main():
+    FOLDER.mkdir(exist_ok=True)
+    for make in (layers, normalizations, attention, blocks, integers, qlinear):
+        make()
+
+
+if __name__ == "__main__":
+    main()
