@@ -32,6 +32,21 @@ static void run(struct ifd_infer *infer, bool is_beside, bool has_deadline, void
     }
 }
 
+static void leave_line(struct ifd_infer *infer)
+{
+    struct ifd_call *call = infer->call;
+    if (infer->is_lined_up) {
+        infer->is_lined_up = false;
+        ifd_call_ops(call)->leave_line(ifd_call_service(call), &infer->request);
+    }
+}
+
+static void finish(struct ifd_infer *infer, enum ifd_code code, const struct ifd_err *err)
+{
+    leave_line(infer);
+    infer->codec->finish(infer, code, err);
+}
+
 /* After work of the codec or the pictures: true if the inference goes on; otherwise it is
  * finished. */
 static bool goes_on(struct ifd_infer *infer)
@@ -39,11 +54,11 @@ static bool goes_on(struct ifd_infer *infer)
     struct ifd_call *call = infer->call;
     call->is_waiting = false;
     if (call->is_abandoned) {
-        infer->codec->finish(infer, IFD_CANCELLED, NULL);
+        finish(infer, IFD_CANCELLED, NULL);
         return false;
     }
     if (infer->work_code != IFD_OK) {
-        infer->codec->finish(infer, infer->work_code, &infer->work_err);
+        finish(infer, infer->work_code, &infer->work_err);
         return false;
     }
     return true;
@@ -70,7 +85,7 @@ static void after_encode(void *arg, enum ifd_code code, const struct ifd_err *er
     note_failure(infer, code, err);
     if (goes_on(infer)) {
         infer->call->end.encoded_ns = ifd_monotonic_ns();
-        infer->codec->finish(infer, IFD_OK, NULL);
+        finish(infer, IFD_OK, NULL);
     }
 }
 
@@ -95,8 +110,9 @@ static bool has_next(struct ifd_infer *infer)
         }
     }
     if (infer->work_code != IFD_OK) {
-        infer->codec->finish(infer, infer->work_code, &infer->work_err);
+        finish(infer, infer->work_code, &infer->work_err);
     } else {
+        leave_line(infer);
         run(infer, is_better_offloaded(infer->call, infer->codec->encode_cost(infer)), false,
             encode, after_encode);
     }
@@ -118,7 +134,7 @@ static void submit(struct ifd_infer *infer)
         infer->is_submitting = false;
         if (code != IFD_OK) {
             infer->is_submitted = false;
-            infer->codec->finish(infer, code, &err);
+            finish(infer, code, &err);
             return;
         }
     } while (infer->is_settled && has_next(infer));
@@ -171,17 +187,41 @@ static void decode(void *arg)
     infer->work_code = infer->codec->decode(infer, &infer->work_err);
 }
 
-static void after_decode(void *arg, enum ifd_code code, const struct ifd_err *err)
+static void begin(struct ifd_infer *infer)
 {
-    struct ifd_infer *infer = arg;
-    note_failure(infer, code, err);
-    if (!goes_on(infer)) {
-        return;
-    }
     if (infer->picture_count > 0) {
         decode_pictures(infer);
     } else {
         submit(infer);
+    }
+}
+
+static void on_turn(void *arg, enum ifd_code code, const struct ifd_err *err)
+{
+    struct ifd_infer *infer = arg;
+    infer->call->end.is_replaced = code == IFD_EXISTS;
+    if (code == IFD_OK) {
+        infer->call->end.waited_ns = infer->request.turn.waited_ns;
+        begin(infer);
+    } else {
+        finish(infer, code, err);
+    }
+}
+
+static void after_decode(void *arg, enum ifd_code code, const struct ifd_err *err)
+{
+    struct ifd_infer *infer = arg;
+    struct ifd_call *call = infer->call;
+    note_failure(infer, code, err);
+    if (!goes_on(infer)) {
+        return;
+    }
+    call->end.is_frame = infer->request.source.size > 0;
+    if (call->end.is_frame && ifd_call_ops(call)->line_up) {
+        infer->is_lined_up = true;
+        ifd_call_ops(call)->line_up(ifd_call_service(call), &infer->request, on_turn, infer);
+    } else {
+        begin(infer);
     }
 }
 
@@ -245,6 +285,9 @@ bool ifd_infer_abandon(struct ifd_infer *infer)
         ifd_call_ops(call)->cancel(ifd_call_service(call), &infer->request)) {
         infer->is_submitted = false;
     }
+    if (!infer->is_submitted && !call->is_waiting) {
+        leave_line(infer);
+    }
     if (call->is_waiting && ifd_call_ops(call)->withdraw) {
         atomic_store(&infer->request.is_abandoned, true);
         ifd_call_ops(call)->withdraw(ifd_call_service(call));
@@ -254,5 +297,6 @@ bool ifd_infer_abandon(struct ifd_infer *infer)
 
 void ifd_infer_close(struct ifd_infer *infer)
 {
+    leave_line(infer);
     give_outputs(infer);
 }

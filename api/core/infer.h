@@ -1,7 +1,8 @@
 /** One inference: decode, pictures, submit, encode. The core leads it; a codec translates between
  *  the request's bytes and tensors, so that another protocol is another codec.
  *
- *      decode (any thread) → pictures are decoded → submit … done → encode (any thread) → finish
+ *      decode (any thread) → frames of a source wait for their turn → pictures are decoded →
+ *      submit … done → encode (any thread) → finish
  *
  *  Thread: the loop, but for decode and encode, which have the inference for themselves while they
  *  run. */
@@ -53,6 +54,7 @@ struct ifd_infer {
     size_t runs_left;               /* behind the present one: a sound has one for each window */
     bool is_submitting, is_settled; /* done() came before submit() returned */
 
+    bool is_lined_up;  /* a frame that waits for its turn, or has it */
     bool is_submitted; /* done() will come */
     bool has_outputs;  /* release_outputs() is due */
 };

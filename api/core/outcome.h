@@ -6,10 +6,10 @@
 #define IFD_OUTCOMES(X)                                                                            \
     X(OK, "ok")                                                                                    \
     X(CLIENT_ERROR, "client_error") /* the request was wrong or names something unknown */         \
-    X(SHED, "shed")                 /* refused: too much load, not ready, stopping, no memory */   \
-    X(TIMEOUT, "timeout")           /* its time ran out before it was received or before it ran */ \
-    X(FAILED, "failed")             /* the server's fault */                                       \
-    X(ABORTED, "aborted")           /* the client left before it had its answer */
+    X(SHED, "shed") /* refused: too much load, a newer frame, not ready, stopping, no memory */    \
+    X(TIMEOUT, "timeout") /* its time ran out before it was received or before it ran */           \
+    X(FAILED, "failed")   /* the server's fault */                                                 \
+    X(ABORTED, "aborted") /* the client left before it had its answer */
 
 #define X(id, label) IFD_OUTCOME_##id,
 enum ifd_outcome { IFD_OUTCOMES(X) };

@@ -39,6 +39,19 @@ typedef void (*ifd_missing_fn)(void *arg, const char *name, const char *reason);
 
 /* ---- inference ---- */
 
+struct ifd_infer_request;
+typedef void (*ifd_control_fn)(void *arg, enum ifd_code code, const struct ifd_err *err);
+
+/** The turn of a request that is a frame of a source: the service's own, from line_up on. */
+struct ifd_turn {
+    struct ifd_infer_request *previous, *next; /* requests that wait */
+    bool is_waiting, is_taken;
+    uint64_t entered_ns, waited_ns; /* when it began to wait; until its turn */
+    uint64_t deadline_ns;           /* 0: none */
+    ifd_control_fn done;
+    void *arg;
+};
+
 /** A picture on its way into a sample of an input. */
 struct ifd_picture {
     struct ifd_picture_source source;
@@ -69,6 +82,9 @@ struct ifd_infer_request {
     /** For models that keep state between requests; size 0: of no sequence. */
     struct ifd_str sequence_id;
     bool sequence_start, sequence_end;
+    /** Camera whose frame this is; size 0: none. The text stays as the inputs do. */
+    struct ifd_str source;
+    struct ifd_turn turn;
     uint64_t priority;    /* 0 = the model's default */
     uint64_t timeout_us;  /* 0 = none given */
     uint64_t received_ns; /* monotonic: when the request's headers were complete */
@@ -86,15 +102,20 @@ struct ifd_infer_request {
     void *service_private; /* the service's own */
 };
 
+/** Most bytes of a source's name. */
+#define IFD_SOURCE_BYTES_MAX 128
+
 /** How an inference ended, and when it passed each stage (monotonic; 0: not reached). */
 struct ifd_request_end {
     enum ifd_outcome outcome;
-    uint64_t received_ns; /* headers complete */
-    uint64_t handled_ns;  /* body complete */
-    uint64_t decoded_ns;  /* ready to be queued */
-    uint64_t done_ns;     /* the result came back */
-    uint64_t encoded_ns;  /* the answer was ready to be sent */
-    uint64_t ended_ns;    /* it was sent, or given up */
+    bool is_frame, is_replaced; /* of a source; by a newer one */
+    uint64_t received_ns;       /* headers complete */
+    uint64_t handled_ns;        /* body complete */
+    uint64_t waited_ns;  /* of the time from handled_ns to decoded_ns: a frame's for its turn */
+    uint64_t decoded_ns; /* ready to be queued */
+    uint64_t done_ns;    /* the result came back */
+    uint64_t encoded_ns; /* the answer was ready to be sent */
+    uint64_t ended_ns;   /* it was sent, or given up */
 };
 
 /* ---- control ---- */
@@ -110,7 +131,6 @@ struct ifd_load_request {
     const struct ifd_load_file *file;
     uint32_t file_count;
 };
-typedef void (*ifd_control_fn)(void *arg, enum ifd_code code, const struct ifd_err *err);
 
 /** Counters of one model version, as Triton's statistics have them (ns and counts since the version
  *  became ready). */
@@ -177,6 +197,16 @@ struct ifd_service_ops {
     void (*coming)(struct ifd_service *service, struct ifd_model_ref *ref);
     void (*ended)(struct ifd_service *service, struct ifd_model_ref *ref,
                   const struct ifd_request_end *end);
+
+    /** A frame of a source waits for its turn, before its pictures are decoded. Sources take turns;
+     *  of each source the newest frame waits. done() comes on the loop thread, at once or later.
+     *  Errors: EXISTS (a newer frame of its source came), DEADLINE, BUSY (too many wait),
+     *  UNAVAILABLE (stopping). NULL: there are no turns. */
+    void (*line_up)(struct ifd_service *service, struct ifd_infer_request *request,
+                    ifd_control_fn done, void *arg);
+    /** Its turn is over, or it no longer waits: then done() will not be called. May be called
+     *  again. */
+    void (*leave_line)(struct ifd_service *service, struct ifd_infer_request *request);
 
     /** Queues a request. Not OK (BUSY: queue full; UNAVAILABLE: shutting down; TOO_LARGE; INVALID)
      *  means that done() will not be called. */

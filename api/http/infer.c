@@ -84,6 +84,9 @@ static enum ifd_code decode(struct ifd_infer *core, struct ifd_err *err)
         code = parse(infer, err);
     }
     if (code == IFD_OK) {
+        code = ifd_infer_read_source(infer, err);
+    }
+    if (code == IFD_OK) {
         code = ifd_infer_check_outputs(core, err);
     }
     return code == IFD_OK ? settle_forms(infer, err) : code;

@@ -81,6 +81,10 @@ enum ifd_code ifd_infer_fail_parameter(const struct ifd_query_parameter *paramet
 IFD_NODISCARD enum ifd_code ifd_infer_read_geometry(struct ifd_http_infer *infer,
                                                     struct ifd_err *err);
 
+/** Reads the source of a frame, from the request or else the model's config. */
+IFD_NODISCARD enum ifd_code ifd_infer_read_source(struct ifd_http_infer *infer,
+                                                  struct ifd_err *err);
+
 /* ---- sounds (infer_sound.c) ---- */
 
 /** The Content-Type or the first bytes say that the body is a sound. */

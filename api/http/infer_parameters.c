@@ -1,8 +1,9 @@
-/* Parameters of a picture's request: in the query, or as fields of a form, where the query wins. */
+/* Parameters of a request: in the query, or as fields of a form, where the query wins. */
 #include "api/http/infer.h"
 
 #include "api/http/query.h"
 #include "engine/base/str.h"
+#include "server/model/parameters.h"
 
 enum ifd_code ifd_infer_each_parameter(struct ifd_http_infer *infer, ifd_parameter_fn read,
                                        struct ifd_err *err)
@@ -77,4 +78,28 @@ static enum ifd_code read_parameter(struct ifd_http_infer *infer,
 enum ifd_code ifd_infer_read_geometry(struct ifd_http_infer *infer, struct ifd_err *err)
 {
     return ifd_infer_each_parameter(infer, read_parameter, err);
+}
+
+static enum ifd_code read_source(struct ifd_http_infer *infer,
+                                 const struct ifd_query_parameter *parameter, struct ifd_err *err)
+{
+    (void)err;
+    if (ifd_str_equal(parameter->name, "source")) {
+        infer->core.request.source = parameter->value;
+    }
+    return IFD_OK;
+}
+
+enum ifd_code ifd_infer_read_source(struct ifd_http_infer *infer, struct ifd_err *err)
+{
+    struct ifd_str *source = &infer->core.request.source;
+    const char *usual = ifd_desc_parameter(infer->core.desc, "source");
+    const enum ifd_code code = ifd_infer_each_parameter(infer, read_source, err);
+    if (source->size == 0 && usual) {
+        *source = ifd_str(usual);
+    }
+    return code != IFD_OK || source->size <= IFD_SOURCE_BYTES_MAX
+               ? code
+               : ifd_fail(err, IFD_INVALID, "source: a name of %zu bytes, at most %d", source->size,
+                          IFD_SOURCE_BYTES_MAX);
 }

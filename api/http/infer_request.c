@@ -24,24 +24,22 @@ static bool skip_parameter(struct ifd_json_in *in, struct ifd_str key)
     return ifd_json_skip(in);
 }
 
-/* A number or a text; 0 and "" are none. */
-static bool read_sequence_id(struct ifd_infer_parser *parser)
+/* A number or a text; 0 and "" are none. what: for messages. */
+static bool read_id(struct ifd_infer_parser *parser, struct ifd_str *ret, const char *what)
 {
     struct ifd_json_in *in = &parser->in;
-    struct ifd_infer_request *request = &parser->infer->core.request;
     uint64_t number = 0;
     if (ifd_json_peek(in) != IFD_JSON_NUMBER) {
-        return ifd_json_text(in, &request->sequence_id);
+        return ifd_json_text(in, ret);
     }
     char text[24];
     if (!ifd_json_u64(in, &number) || number == 0) {
         return !in->failed;
     }
     const int size = snprintf(text, sizeof(text), "%llu", (unsigned long long)number);
-    request->sequence_id.data = ifd_arena_text(parser->arena, text, (size_t)size);
-    request->sequence_id.size = request->sequence_id.data ? (size_t)size : 0;
-    return request->sequence_id.data ||
-           ifd_json_fail(in, IFD_NOMEM, "no memory for the sequence's id");
+    ret->data = ifd_arena_text(parser->arena, text, (size_t)size);
+    ret->size = ret->data ? (size_t)size : 0;
+    return ret->data || ifd_json_fail(in, IFD_NOMEM, "no memory for the name of the %s", what);
 }
 
 static bool read_parameters(struct ifd_infer_parser *parser)
@@ -49,6 +47,7 @@ static bool read_parameters(struct ifd_infer_parser *parser)
     struct ifd_json_in *in = &parser->in;
     struct ifd_http_infer *infer = parser->infer;
     bool has_binary = false, has_priority = false, has_timeout = false, has_sequence = false;
+    bool has_source = false;
     struct ifd_str key;
     if (!ifd_json_open(in, '{')) {
         return false;
@@ -65,7 +64,10 @@ static bool read_parameters(struct ifd_infer_parser *parser)
             ifd_json_u64(in, &infer->core.request.timeout_us);
         } else if (ifd_str_equal(key, "sequence_id")) {
             ifd_json_once(in, &has_sequence, "sequence_id");
-            read_sequence_id(parser);
+            read_id(parser, &infer->core.request.sequence_id, "sequence");
+        } else if (ifd_str_equal(key, "source")) {
+            ifd_json_once(in, &has_source, "source");
+            read_id(parser, &infer->core.request.source, "source");
         } else if (ifd_str_equal(key, "sequence_start")) {
             ifd_json_bool(in, &infer->core.request.sequence_start);
         } else if (ifd_str_equal(key, "sequence_end")) {

@@ -235,10 +235,12 @@ static void write_times(const struct ifd_http_infer *infer, struct ifd_json_out 
     const struct ifd_request_end *end = &infer->core.call->end;
     const uint64_t run_ns = infer->core.request.started_ns; /* 0: it was not queued */
     const uint64_t started_ns = run_ns > end->decoded_ns ? run_ns : end->decoded_ns;
+    const uint64_t decode_ns = end->decoded_ns - end->handled_ns - end->waited_ns;
+    const uint64_t queue_ns = end->waited_ns + started_ns - end->decoded_ns;
     ifd_json_key(out, "time_ms");
     ifd_json_begin(out, '{');
-    member_rounded(out, "decode", (double)(end->decoded_ns - end->handled_ns) / 1e6, 3);
-    member_rounded(out, "queue", (double)(started_ns - end->decoded_ns) / 1e6, 3);
+    member_rounded(out, "decode", (double)decode_ns / 1e6, 3);
+    member_rounded(out, "queue", (double)queue_ns / 1e6, 3);
     member_rounded(out, "compute", (double)(end->done_ns - started_ns) / 1e6, 3);
     ifd_json_end(out, '}');
 }

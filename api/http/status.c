@@ -23,7 +23,7 @@ enum ifd_outcome ifd_http_outcome(const struct ifd_http_response *response)
     if (status == 408 || response->code == IFD_DEADLINE) {
         return IFD_OUTCOME_TIMEOUT;
     }
-    if (status == 503) {
+    if (status == 503 || status == 409) { /* 409: a newer frame of its source came */
         return IFD_OUTCOME_SHED;
     }
     /* 501: the request asked for an unsupported feature */

@@ -439,6 +439,7 @@ void ifd_mhd_run(void *arg)
     const int most = l->is_spinning ? SPINNING_RUNS : RUNS_MAX;
     bool is_settled = true; /* no connection is held by a fault of another */
     for (int i = 0; i < most || !is_settled; i++) {
+        l->needs_run = false;
         (void)MHD_run(l->daemon);
         is_settled = !ifd_fault_settle(l);
         if (l->answers > 0) {
@@ -449,11 +450,11 @@ void ifd_mhd_run(void *arg)
             options->after_turn(options->after_turn_arg);
         }
         has_timeout = MHD_get_timeout(l->daemon, &timeout_ms) == MHD_YES;
-        if (is_settled && (!has_timeout || timeout_ms > 0)) {
+        /* A frame that was replaced is answered while the library reads the newer one. */
+        if (is_settled && !l->needs_run && (!has_timeout || timeout_ms > 0)) {
             break;
         }
     }
-    l->needs_run = false;
     l->is_spinning = has_timeout && timeout_ms == 0 && l->http->calls == calls;
     if (has_timeout) { /* a timer that is always due would block the loop while spinning */
         ifd_timer_start(l->timer, l->is_spinning ? 1 : timeout_ms, 0);

@@ -64,6 +64,17 @@ enum ifd_stage {
 #undef X
 };
 
+/** FRAME of a source: answered; a newer one came while it waited; its time ran out; any other
+ *  end. */
+#define IFD_FRAME_RESULTS(X)                                                                       \
+    X(ANSWERED, "answered") X(SKIPPED, "skipped") X(STALE, "stale") X(FAILED, "failed")
+
+enum ifd_frame_result {
+#define X(id, label) IFD_FRAME_##id,
+    IFD_FRAME_RESULTS(X)
+#undef X
+};
+
 /** REFUSAL of a connection: too many of its address, or of all; no descriptor, no memory for it. */
 #define IFD_REFUSALS(X)                                                                            \
     X(ADDRESS, "address")                                                                          \

@@ -62,6 +62,9 @@ static const char *const labels_LIMIT[] = {IFD_LIMITS(X)};
 #define X(id, label) "stage=\"" label "\"",
 static const char *const labels_STAGE[] = {IFD_STAGES(X)};
 #undef X
+#define X(id, label) "result=\"" label "\"",
+static const char *const labels_FRAME[] = {IFD_FRAME_RESULTS(X)};
+#undef X
 #define X(id, label) "reason=\"" label "\"",
 static const char *const labels_REFUSAL[] = {IFD_REFUSALS(X)};
 static const char *const labels_DENIAL[] = {IFD_DENIALS(X)};

@@ -29,6 +29,7 @@ static void sample_version(struct ifd_served *served)
     uint64_t queued = ifd_lane_count(served->lane);
     ifd_metric_put(served->metrics, IFD_METRIC_QUEUED, 0, queued);
     ifd_metric_put(served->metrics, IFD_METRIC_QUEUE_LIMIT, 0, ifd_lane_capacity(served->lane));
+    ifd_metric_put(served->metrics, IFD_METRIC_FRAMES_WAITING, 0, served->sources.waiting);
     ifd_metric_put(served->metrics, IFD_METRIC_NV_PENDING, 0, queued);
 }
 

@@ -9,8 +9,9 @@
 void ifd_count_begun(struct ifd_served *served);
 void ifd_count_ended(struct ifd_served *served, const struct ifd_request_end *end);
 
-/** A job ended, see job->code; its request was received at received_ns. */
-void ifd_count_job(struct ifd_served *served, const struct ifd_job *job, uint64_t received_ns);
+/** A job of a request ended, see job->code. */
+void ifd_count_job(struct ifd_served *served, const struct ifd_job *job,
+                   const struct ifd_infer_request *request);
 /** A request reached the queue, or nearly, and has no result because of code. ifd_count_job counts
  *  failed jobs itself. */
 void ifd_count_failure(struct ifd_served *served, uint64_t received_ns, enum ifd_code code);

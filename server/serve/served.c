@@ -278,6 +278,10 @@ static enum ifd_code make_lane(const struct ifd_served_options *options,
     }
     count_memory(version, served->metrics, bytes, device_bytes);
     const struct ifd_lane_options lane = lane_options(options, version);
+    /* Frames in full runs of all instances, and one more for each core that decodes. */
+    const uint32_t run = lane.rules.is_dynamic ? (uint32_t)lane.rules.max_batch : 1;
+    served->sources = (struct ifd_sources){.most_waiting = lane.capacity,
+                                           .most_turns = count * run + options->cores};
     return ifd_lane_create(options->pool, &lane, runner, count, &served->lane, err);
 }
 

@@ -6,6 +6,7 @@
 #include "engine/base/log.h"
 #include "server/serve/ahead.h"
 #include "server/serve/sequences.h"
+#include "server/serve/sources.h"
 #include "server/obs/metrics.h"
 #include "server/repo/budget.h"
 #include "server/repo/model.h"
@@ -19,6 +20,7 @@ struct ifd_served {
     struct ifd_metric_set *metrics;
     struct ifd_pulse pulse;          /* loop thread */
     struct ifd_sequences *sequences; /* NULL: none; loop thread */
+    struct ifd_sources sources;      /* loop thread */
 };
 
 struct ifd_served_options {

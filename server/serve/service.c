@@ -71,7 +71,8 @@ static void answer(struct service_job *job)
     struct ifd_service *service = job->service;
     enum ifd_code code = job->job.code;
     settle_sequence(job, code == IFD_OK);
-    ifd_count_job(served, &job->job, request->received_ns);
+    ifd_count_job(served, &job->job, request);
+    request->turn.waited_ns = 0; /* it was counted; a sound has further runs */
     if (code == IFD_DEADLINE) {
         ifd_metric_add(service->options.metrics, IFD_METRIC_LIMIT_HITS, IFD_LIMIT_QUEUE_TIME, 1);
     } else if (code == IFD_OK) {
@@ -125,22 +126,33 @@ static void expire(void *arg)
 {
     struct ifd_service *service = arg;
     struct ifd_repo_walk at = {.model = NULL};
+    const uint64_t now_ns = ifd_monotonic_ns();
+    uint32_t frames = 0;
     while (ifd_repo_next(service->options.repo, &at)) {
         struct ifd_served *served = at.version->served;
         if (served) {
             fail_list(ifd_lane_expire(served->lane), IFD_DEADLINE);
+            ifd_sources_expire(&served->sources, now_ns);
+            frames += served->sources.waiting;
         }
     }
     ifd_service_withdraw(service);
-    if (service->deadlines == 0) {
+    if (service->deadlines == 0 && frames == 0) {
         ifd_timer_stop(service->expire);
+    }
+}
+
+static void start_timer(struct ifd_service *service)
+{
+    if (!ifd_timer_is_active(service->expire)) {
+        ifd_timer_start(service->expire, EXPIRE_MS, EXPIRE_MS);
     }
 }
 
 void ifd_service_watch_deadlines(struct ifd_service *service)
 {
-    if (service->deadlines > 0 && !ifd_timer_is_active(service->expire)) {
-        ifd_timer_start(service->expire, EXPIRE_MS, EXPIRE_MS);
+    if (service->deadlines > 0) {
+        start_timer(service);
     }
 }
 
@@ -286,6 +298,30 @@ static bool is_late(const struct ifd_job *job)
            ifd_monotonic_ns() >= job->deadline_ns;
 }
 
+static void line_up(struct ifd_service *service, struct ifd_infer_request *request,
+                    ifd_control_fn done, void *arg)
+{
+    const struct ifd_version *version = (struct ifd_version *)request->model;
+    struct ifd_served *served = version->served;
+    if (service->is_cancelling) {
+        struct ifd_err err = {0};
+        done(arg, ifd_service_explain(IFD_UNAVAILABLE, &err), &err);
+        return;
+    }
+    ifd_sources_enter(&served->sources, request, ifd_service_deadline(service, request), done, arg);
+    if (served->sources.waiting > 0) {
+        start_timer(service);
+    }
+}
+
+static void leave_line(struct ifd_service *service, struct ifd_infer_request *request)
+{
+    const struct ifd_version *version = (struct ifd_version *)request->model;
+    struct ifd_served *served = version->served;
+    (void)service;
+    ifd_sources_leave(&served->sources, request);
+}
+
 static enum ifd_code submit(struct ifd_service *service, struct ifd_infer_request *request,
                             struct ifd_err *err)
 {
@@ -391,14 +427,14 @@ const struct ifd_service_ops *ifd_service_ops(bool has_control)
         .is_ready = ifd_service_is_ready, .missing_backends = ifd_service_missing_backends,        \
         .acquire = ifd_service_acquire, .release = ifd_service_release,                            \
         .describe = ifd_service_describe, .begun = begun, .coming = coming, .ended = ended,        \
-        .submit = submit, .cancel = cancel, .release_outputs = release_outputs,                    \
-        .index = ifd_service_index, .refresh = refresh_, .load = load_, .unload = unload_,         \
-        .stats = ifd_service_stats, .log_settings = ifd_service_log_settings,                      \
-        .set_log = ifd_service_set_log, .decode_image = ifd_service_decode_image,                  \
-        .offload = ifd_service_offload, .withdraw = ifd_service_withdraw,                          \
-        .object_option = ifd_service_object_option, .find_objects = ifd_service_find_objects,      \
-        .encode_mask = ifd_service_encode_mask, .draw_objects = ifd_service_draw_objects,          \
-        .read_sound = ifd_service_read_sound,                                                      \
+        .line_up = line_up, .leave_line = leave_line, .submit = submit, .cancel = cancel,          \
+        .release_outputs = release_outputs, .index = ifd_service_index, .refresh = refresh_,       \
+        .load = load_, .unload = unload_, .stats = ifd_service_stats,                              \
+        .log_settings = ifd_service_log_settings, .set_log = ifd_service_set_log,                  \
+        .decode_image = ifd_service_decode_image, .offload = ifd_service_offload,                  \
+        .withdraw = ifd_service_withdraw, .object_option = ifd_service_object_option,              \
+        .find_objects = ifd_service_find_objects, .encode_mask = ifd_service_encode_mask,          \
+        .draw_objects = ifd_service_draw_objects, .read_sound = ifd_service_read_sound,            \
     }
     static const struct ifd_service_ops ops[] = {
         OPS(NULL, NULL, NULL), OPS(ifd_service_refresh, ifd_service_load, ifd_service_unload)};
@@ -497,6 +533,7 @@ void ifd_service_cancel_all(struct ifd_service *service)
         struct ifd_served *served = at.version->served;
         if (served) {
             ifd_lane_close(served->lane);
+            ifd_sources_clear(&served->sources);
             fail_list(ifd_lane_clear(served->lane), IFD_UNAVAILABLE);
         }
     }

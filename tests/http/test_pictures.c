@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "engine/base/cpu.h"
 #include "server/media/taps.h"
 #include "tests/http/hold.h"
 #include "tests/http/live.h"
@@ -55,29 +56,35 @@ static void release(void *context, void *ptr, size_t size)
     system->release(system->context, ptr, size);
 }
 
-static void write_picture(struct request *request, uint32_t height)
+/* source: as in a query; "": none. */
+static void write_picture(struct request *request, uint32_t height, const char *source)
 {
     uint8_t head[BMP_HEAD] = {
         'B', 'M', [10] = BMP_HEAD, [14] = 40, [18] = WIDTH, [22] = (uint8_t)height, [28] = 24};
     const size_t bytes = sizeof(head) + (size_t)WIDTH * height * 3;
     const int size = snprintf(request->text, sizeof(request->text),
-                              "POST " PATH " HTTP/1.1\r\nHost: a\r\nContent-Type: image/bmp\r\n"
-                              "Content-Length: %zu\r\n\r\n",
-                              bytes);
+                              "POST " PATH "?source=%s HTTP/1.1\r\nHost: a\r\n"
+                              "Content-Type: image/bmp\r\nContent-Length: %zu\r\n\r\n",
+                              source, bytes);
     REQUIRE(size > 0 && (size_t)size + bytes <= sizeof(request->text));
     memset(request->text + size, 0, bytes);
     memcpy(request->text + size, head, sizeof(head));
     request->size = (size_t)size + bytes;
 }
 
-static int send_picture(const struct world *world, uint32_t height)
+static int send_frame(const struct world *world, uint32_t height, const char *source)
 {
     static struct request request;
-    write_picture(&request, height);
+    write_picture(&request, height, source);
     const int fd = client_connect(&world->live);
     REQUIRE(fd >= 0);
     client_send(fd, request.text, request.size);
     return fd;
+}
+
+static int send_picture(const struct world *world, uint32_t height)
+{
+    return send_frame(world, height, "");
 }
 
 /* Returns the client whose picture holds the thread. */
@@ -213,6 +220,117 @@ static void large_json_does_not_wait_for_pictures(void)
     end(&world);
 }
 
+/* Sends frames of many sources until all turns are taken: one for each core, one for the model's
+ * instance. */
+static uint32_t take_turns(const struct world *world, int *fd, uint32_t room)
+{
+    struct ifd_cpu cpu;
+    ifd_cpu_detect(&cpu);
+    const uint32_t turns = (cpu.cores > 0 ? cpu.cores : 1) + 1;
+    char name[24];
+    REQUIRE(turns <= room);
+    for (uint32_t i = 0; i < turns; i++) {
+        (void)snprintf(name, sizeof(name), "camera-%u", i);
+        fd[i] = send_frame(world, HEIGHT, name);
+    }
+    live_wait_for_metric(&world->live, "\ninferd_http_requests_inflight ", turns + 1);
+    return turns;
+}
+
+static const char waiting[] = "\ninferd_frames_waiting{model=\"digits\",version=\"1\"} ";
+
+static const char ages[] = "\ninferd_frame_seconds_count{model=\"digits\",version=\"1\"} ";
+
+static void expect_frames(const struct world *world, const char *result, long long want)
+{
+    char series[120];
+    (void)snprintf(series, sizeof(series),
+                   "\ninferd_frames_total{model=\"digits\",version=\"1\",result=\"%s\"} ", result);
+    live_wait_for_metric(&world->live, series, want);
+}
+
+static void the_newest_frame_of_a_source_waits(void)
+{
+    static struct world world;
+    int fd[256];
+    const int held = begin(&world, "--image-max-pixels=1000000");
+    const uint32_t turns = take_turns(&world, fd, 256);
+    const int old = send_frame(&world, HEIGHT, "door");
+    live_wait_for_metric(&world.live, waiting, 1);
+    const int other = send_frame(&world, HEIGHT, "yard");
+    live_wait_for_metric(&world.live, waiting, 2);
+    const int new = send_frame(&world, HEIGHT, "door");
+    const struct answer answer = client_read(old);
+    EXPECT_INT(answer.status, 409);
+    EXPECT_HAS(answer.body, "a newer frame of source 'door'");
+    EXPECT_INT(live_metric(&world.live, waiting), 2);
+    const int gone = send_frame(&world, HEIGHT, "gate");
+    live_wait_for_metric(&world.live, waiting, 3);
+    (void)close(gone);
+    live_wait_for_metric(&world.live, waiting, 2);
+    let_go(&world);
+    EXPECT_INT(client_read(held).status, 200);
+    for (uint32_t i = 0; i < turns; i++) {
+        EXPECT_INT(client_read(fd[i]).status, 200);
+        (void)close(fd[i]);
+    }
+    EXPECT_INT(client_read(other).status, 200);
+    EXPECT_INT(client_read(new).status, 200);
+    EXPECT_INT(world.pixel_blocks, turns + 2); /* what was skipped was never decoded */
+    expect_frames(&world, "skipped", 1);
+    expect_frames(&world, "answered", turns + 2);
+    expect_frames(&world, "failed", 1); /* its client left */
+    live_wait_for_metric(&world.live, ages, turns + 2);
+    (void)close(held);
+    (void)close(old);
+    (void)close(other);
+    (void)close(new);
+    end(&world);
+}
+
+static void frames_wait_no_longer_than_their_deadline(void)
+{
+    static struct world world;
+    int fd[256];
+    const int held = begin(&world, "--default-timeout-ms=2000");
+    const uint32_t turns = take_turns(&world, fd, 256);
+    const int late_one = send_frame(&world, HEIGHT, "door");
+    const struct answer answer = client_read(late_one);
+    EXPECT_INT(answer.status, 503);
+    EXPECT_HAS(answer.body, "Request timeout expired");
+    for (uint32_t i = 0; i < turns; i++) { /* those wait for the thread */
+        EXPECT_INT(client_read(fd[i]).status, 503);
+        (void)close(fd[i]);
+    }
+    expect_frames(&world, "stale", turns + 1);
+    let_go(&world);
+    EXPECT_INT(client_read(held).status, 503);
+    (void)close(held);
+    (void)close(late_one);
+    end(&world);
+}
+
+static void frames_that_wait_end_with_the_server(void)
+{
+    static struct world world;
+    int fd[256];
+    const int held = begin(&world, "--exit-timeout-secs=0");
+    const uint32_t turns = take_turns(&world, fd, 256);
+    const int other = send_frame(&world, HEIGHT, "door");
+    live_wait_for_metric(&world.live, waiting, 1);
+    ifd_server_stop(world.live.server);
+    const struct answer answer = client_read(other);
+    EXPECT_INT(answer.status, 503);
+    EXPECT_HAS(answer.body, "Server is stopping");
+    let_go(&world);
+    for (uint32_t i = 0; i < turns; i++) {
+        (void)close(fd[i]);
+    }
+    (void)close(held);
+    (void)close(other);
+    live_join(&world.live);
+}
+
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
@@ -221,6 +339,9 @@ int main(int argc, char **argv)
         T(pictures_that_wait_end_with_the_server),
         T(pictures_wait_no_longer_than_their_deadline),
         T(large_json_does_not_wait_for_pictures),
+        T(the_newest_frame_of_a_source_waits),
+        T(frames_wait_no_longer_than_their_deadline),
+        T(frames_that_wait_end_with_the_server),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }

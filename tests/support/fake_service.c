@@ -137,6 +137,7 @@ void fake_service_finish(struct ifd_service *fake)
 {
     EXPECT_INT(fake->held_refs, 0);
     EXPECT_INT(fake->held_outputs, 0);
+    EXPECT_INT(fake->held_turns, 0);
     EXPECT_INT(fake->job_count, 0);
 }
 
@@ -249,6 +250,29 @@ static bool cancel(struct ifd_service *fake, struct ifd_infer_request *request)
         }
     }
     return true;
+}
+
+/* The turn comes as a job. */
+static void line_up(struct ifd_service *fake, struct ifd_infer_request *request,
+                    ifd_control_fn done, void *arg)
+{
+    (void)snprintf(fake->last_camera, sizeof(fake->last_camera), "%.*s", (int)request->source.size,
+                   request->source.data);
+    fake->held_turns++;
+    add_job(fake, (struct fake_job){.done = done,
+                                    .arg = arg,
+                                    .code = fake->refuse_turn,
+                                    .reason = "a newer frame came"});
+}
+
+static void leave_line(struct ifd_service *fake, struct ifd_infer_request *request)
+{
+    fake->held_turns--;
+    for (uint32_t i = 0; i < fake->job_count; i++) {
+        if (fake->job[i].arg == request->owner) {
+            fake->job[i] = fake->job[--fake->job_count];
+        }
+    }
 }
 
 static bool make_output(struct ifd_service *fake, const struct ifd_tensor *like,
@@ -550,10 +574,10 @@ static void set_log(struct ifd_service *fake, const struct ifd_log_settings *set
 #define OPS(load_, unload_, stats_)                                                                \
     {                                                                                              \
         .info = info, .is_live = is_live, .is_ready = is_ready, .acquire = acquire,                \
-        .release = release, .describe = describe, .submit = submit, .cancel = cancel,              \
-        .release_outputs = release_outputs, .index = list, .log_settings = log_settings,           \
-        .set_log = set_log, .load = load_, .unload = unload_, .stats = stats_,                     \
-        .decode_image = decode_image, .offload = offload, .withdraw = withdraw,                    \
+        .release = release, .describe = describe, .line_up = line_up, .leave_line = leave_line,    \
+        .submit = submit, .cancel = cancel, .release_outputs = release_outputs, .index = list,     \
+        .log_settings = log_settings, .set_log = set_log, .load = load_, .unload = unload_,        \
+        .stats = stats_, .decode_image = decode_image, .offload = offload, .withdraw = withdraw,   \
         .object_option = object_option, .find_objects = find_objects, .encode_mask = encode_mask,  \
         .draw_objects = draw_objects,                                                              \
     }

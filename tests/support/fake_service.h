@@ -36,7 +36,7 @@ struct ifd_service {
     uint32_t model_count;
     struct fake_job job[FAKE_JOBS_MAX];
     uint32_t job_count;
-    int held_refs, held_outputs; /* must be 0 at the end */
+    int held_refs, held_outputs, held_turns; /* must be 0 at the end */
 
     struct ifd_server_info info;
 
@@ -44,6 +44,7 @@ struct ifd_service {
     const char *control_mode;    /* for messages; the table of functions decides what is possible */
     enum ifd_code refuse_submit; /* not OK: submit() answers this */
     enum ifd_code fail_run;      /* not OK: done() is called with this */
+    enum ifd_code refuse_turn;   /* not OK: a frame's done() is called with this */
     bool is_not_ready;
     bool cancel_waits;    /* cancel() answers false */
     bool offloads;        /* offload() takes work */
@@ -52,7 +53,7 @@ struct ifd_service {
     struct ifd_log_settings log;
 
     /* what the test may look at */
-    char last_id[64], last_config[256];
+    char last_id[64], last_config[256], last_camera[64];
     uint64_t last_priority, last_timeout_us;
     uint32_t last_file_count;
     uint8_t last_file[16];

@@ -236,6 +236,55 @@ static void work_that_was_not_done_is_a_failure(void)
     end(&exchange);
 }
 
+/* A frame of a source: its turn, its run; or no turn. */
+static void frames_of_a_source_run_in_their_turn(void)
+{
+    struct exchange exchange;
+    begin(&exchange);
+    exchange.infer.request.source = (struct ifd_str){.data = "door", .size = 4};
+    ifd_infer_run(&exchange.infer);
+    EXPECT_TEXT(exchange.fake.last_camera, "door");
+    EXPECT_INT(exchange.fake.held_turns, 1);
+    EXPECT(fake_service_step(&exchange.fake)); /* the turn */
+    EXPECT_INT(exchange.finish_count, 0);
+    EXPECT_INT(exchange.fake.held_turns, 1);
+    EXPECT(fake_service_step(&exchange.fake)); /* the run */
+    EXPECT_INT(exchange.end, IFD_OK);
+    EXPECT_INT(exchange.fake.held_turns, 0);
+    EXPECT(exchange.call.end.is_frame && !exchange.call.end.is_replaced);
+    end(&exchange);
+
+    begin(&exchange);
+    exchange.infer.request.source = (struct ifd_str){.data = "door", .size = 4};
+    exchange.fake.refuse_turn = IFD_EXISTS;
+    ifd_infer_run(&exchange.infer);
+    fake_service_run(&exchange.fake);
+    EXPECT_INT(exchange.finish_count, 1);
+    EXPECT_INT(exchange.end, IFD_EXISTS);
+    EXPECT_TEXT(exchange.text, "a newer frame came");
+    EXPECT(exchange.call.end.is_replaced);
+    end(&exchange);
+}
+
+static void an_abandoned_frame_leaves_the_line(void)
+{
+    struct exchange exchange;
+    for (int steps = 0; steps < 2; steps++) { /* while it waits; while it runs */
+        begin(&exchange);
+        exchange.infer.request.source = (struct ifd_str){.data = "door", .size = 4};
+        ifd_infer_run(&exchange.infer);
+        for (int i = 0; i < steps; i++) {
+            EXPECT(fake_service_step(&exchange.fake));
+        }
+        exchange.call.is_abandoned = true;
+        EXPECT(ifd_infer_abandon(&exchange.infer));
+        EXPECT_INT(exchange.finish_count, 0);
+        EXPECT_INT(exchange.fake.held_turns, 0);
+        EXPECT_INT(exchange.fake.job_count, 0);
+        end(&exchange);
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
@@ -246,6 +295,8 @@ int main(int argc, char **argv)
         T(what_a_client_abandoned_ends_cancelled),
         T(abandoning_withdraws_what_is_done_beside_the_loop),
         T(work_that_was_not_done_is_a_failure),
+        T(frames_of_a_source_run_in_their_turn),
+        T(an_abandoned_frame_leaves_the_line),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }

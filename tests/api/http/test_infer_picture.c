@@ -37,7 +37,7 @@ static void a_picture_body_is_answered_with_classes(void)
 
 static void ask_picture(const char *query)
 {
-    char path[100];
+    char path[200];
     (void)snprintf(path, sizeof(path), "/v2/models/picture/infer?%s", query);
     loopback_release(&answer);
     loopback_ask(&loop, "POST", path, jpeg, "FAKE\7", 5, &answer);
@@ -55,6 +55,64 @@ static void a_query_chooses_what_is_answered(void)
     ask_picture("outputs=tensors");
     EXPECT_HAS(loopback_text(&answer),
                "\"datatype\":\"UINT8\",\"shape\":[1,12],\"data\":[7,7,7,7,7,7,7,7,7,7,7,7]");
+    end();
+}
+
+/* In the query, a form, JSON, the config; the query wins. */
+static void frames_name_their_source(void)
+{
+    static const char *const form[] = {"Content-Type", "multipart/form-data; boundary=b", NULL};
+    static const char text[] =
+        "--b\r\nContent-Disposition: form-data; name=\"source\"\r\n\r\nyard\r\n"
+        "--b\r\nContent-Disposition: form-data; name=\"f\"; filename=\"f\"\r\n\r\n"
+        "FAKE\7\r\n--b--\r\n";
+    static const char *const json[][2] = {
+        {"\"gate\"", "gate"}, {"7", "7"}, {"\"\"", ""}, {"0", ""}};
+    char body[300];
+    begin();
+    ask_picture("source=front%20door");
+    EXPECT_INT(answer.status, 200);
+    EXPECT_TEXT(loop.fake.last_camera, "front door");
+    loopback_release(&answer);
+    loopback_ask(&loop, "POST", "/v2/models/picture/infer", form, text, strlen(text), &answer);
+    EXPECT_INT(answer.status, 200);
+    EXPECT_TEXT(loop.fake.last_camera, "yard");
+    for (size_t i = 0; i < sizeof(json) / sizeof(json[0]); i++) {
+        loop.fake.last_camera[0] = '\0';
+        (void)snprintf(body, sizeof(body),
+                       "{\"parameters\":{\"source\":%s},\"inputs\":[{\"name\":\"INPUT0\","
+                       "\"datatype\":\"FP32\",\"shape\":[1],\"data\":[1]}]}",
+                       json[i][0]);
+        loopback_release(&answer);
+        loopback_post(&loop, "/v2/models/identity/infer", body, &answer);
+        EXPECT_INT(answer.status, 200);
+        EXPECT_TEXT(loop.fake.last_camera, json[i][1]);
+        loopback_release(&answer);
+        loopback_post(&loop, "/v2/models/identity/infer?source=query", body, &answer);
+        EXPECT_TEXT(loop.fake.last_camera, "query");
+    }
+    loop.fake.refuse_turn = IFD_EXISTS;
+    ask_picture("source=door");
+    EXPECT_INT(answer.status, 409);
+    EXPECT_TEXT(loopback_text(&answer), "{\"error\":\"a newer frame came\"}");
+    end();
+}
+
+static void names_of_sources_are_bounded(void)
+{
+    char query[160];
+    begin();
+    (void)snprintf(query, sizeof(query), "source=%0129d", 0);
+    ask_picture(query);
+    EXPECT_INT(answer.status, 400);
+    EXPECT_HAS(loopback_text(&answer), "source: a name of 129 bytes, at most 128");
+    (void)snprintf(query, sizeof(query), "source=%0128d", 0);
+    ask_picture(query);
+    EXPECT_INT(answer.status, 200);
+    loopback_release(&answer);
+    loopback_post(&loop, "/v2/models/identity/infer",
+                  "{\"parameters\":{\"source\":true},\"inputs\":[]}", &answer);
+    EXPECT_INT(answer.status, 400);
     end();
 }
 
@@ -365,6 +423,8 @@ int main(int argc, char **argv)
     static const struct test_case cases[] = {
         T(a_picture_body_is_answered_with_classes),
         T(a_query_chooses_what_is_answered),
+        T(frames_name_their_source),
+        T(names_of_sources_are_bounded),
         T(the_accepted_type_chooses_a_picture_or_json),
         T(wrong_queries_are_refused),
         T(a_body_that_is_no_picture_is_refused),
