@@ -158,11 +158,11 @@ void ifd_service_watch_deadlines(struct ifd_service *service)
 
 /* ---- inference ---- */
 
-/* Deadline for the start of the run, from the level's policy, the client's timeout, or the server's
- * default; 0: none. */
+/* Deadline for the start of the run from the level's policy or the client's timeout, or for the end
+ * of a wait that begins now from the server's default; 0: none. *ret_is_default: the latter. */
 static uint64_t deadline_of(const struct ifd_service *service, const struct ifd_model_desc *desc,
                             const struct ifd_queue_policy_info *policy,
-                            const struct ifd_infer_request *request)
+                            const struct ifd_infer_request *request, bool *ret_is_default)
 {
     uint64_t timeout_us = policy->default_timeout_us;
     /* A model without dynamic_batching has no policy that could forbid the client's timeout. */
@@ -171,13 +171,14 @@ static uint64_t deadline_of(const struct ifd_service *service, const struct ifd_
         (timeout_us == 0 || request->timeout_us < timeout_us)) {
         timeout_us = request->timeout_us;
     }
-    if (timeout_us == 0) {
+    *ret_is_default = timeout_us == 0;
+    if (*ret_is_default) {
         timeout_us = (uint64_t)service->options.config->default_timeout_ms * 1000;
     }
     if (timeout_us == 0 || timeout_us > UINT64_MAX / 2000) {
         return 0;
     }
-    return request->handled_ns + timeout_us * 1000;
+    return (*ret_is_default ? ifd_monotonic_ns() : request->handled_ns) + timeout_us * 1000;
 }
 
 static enum ifd_code level_of(const struct ifd_model_desc *desc, uint64_t priority,
@@ -214,16 +215,18 @@ static const struct ifd_queue_policy_info *policy_of(const struct ifd_version *v
 }
 
 uint64_t ifd_service_deadline(const struct ifd_service *service,
-                              const struct ifd_infer_request *request)
+                              const struct ifd_infer_request *request, bool *ret_is_default)
 {
     const struct ifd_version *version = (struct ifd_version *)request->model;
     struct ifd_queue_bound *bound = NULL;
     uint32_t level = 0;
+    *ret_is_default = false;
     if (level_of(&version->desc, request->priority, &level, NULL)) {
         return 0; /* submit will say so */
     }
     const struct ifd_queue_policy_info *policy = policy_of(version, level, &bound);
-    return policy->reject ? deadline_of(service, &version->desc, policy, request) : 0;
+    return policy->reject ? deadline_of(service, &version->desc, policy, request, ret_is_default)
+                          : 0;
 }
 
 void ifd_service_flush(struct ifd_service *service)
@@ -254,6 +257,7 @@ static struct service_job *make_job(struct ifd_service *service, struct ifd_infe
     struct ifd_queue_bound *bound = NULL;
     const struct ifd_queue_policy_info *policy = policy_of(version, level, &bound);
     struct service_job *job = take_job(service);
+    bool is_default = false;
     if (!job) {
         return NULL;
     }
@@ -271,7 +275,7 @@ static struct service_job *make_job(struct ifd_service *service, struct ifd_infe
         .batch = request->batch,
         .level = level,
         .bound = bound,
-        .deadline_ns = deadline_of(service, desc, policy, request),
+        .deadline_ns = deadline_of(service, desc, policy, request, &is_default),
         .lower_at_deadline = !policy->reject,
         .memory = job->job.memory,
         .memory_bytes = job->job.memory_bytes,
@@ -303,12 +307,14 @@ static void line_up(struct ifd_service *service, struct ifd_infer_request *reque
 {
     const struct ifd_version *version = (struct ifd_version *)request->model;
     struct ifd_served *served = version->served;
+    bool is_default = false;
     if (service->is_cancelling) {
         struct ifd_err err = {0};
         done(arg, ifd_service_explain(IFD_UNAVAILABLE, &err), &err);
         return;
     }
-    ifd_sources_enter(&served->sources, request, ifd_service_deadline(service, request), done, arg);
+    ifd_sources_enter(&served->sources, request,
+                      ifd_service_deadline(service, request, &is_default), done, arg);
     if (served->sources.waiting > 0) {
         start_timer(service);
     }

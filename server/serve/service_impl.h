@@ -33,10 +33,10 @@ struct ifd_service {
 /** Writes the text of IFD_DEADLINE, IFD_UNAVAILABLE (stopping) or IFD_CANCELLED into err. Returns
  *  code. */
 enum ifd_code ifd_service_explain(enum ifd_code code, struct ifd_err *err);
-/** Time at which a request is answered IFD_DEADLINE unless its run has begun; 0: never.
- *  Monotonic. */
+/** Time at which a request is answered IFD_DEADLINE unless its run has begun; if *ret_is_default,
+ *  unless the wait is over that begins now. 0: never. Monotonic. */
 uint64_t ifd_service_deadline(const struct ifd_service *service,
-                              const struct ifd_infer_request *request);
+                              const struct ifd_infer_request *request, bool *ret_is_default);
 /** Starts the timer that checks deadlines, if there are any. */
 void ifd_service_watch_deadlines(struct ifd_service *service);
 

@@ -17,6 +17,8 @@ struct picture_task {
     const struct ifd_infer_request *request;
     struct ifd_picture *picture;
     uint64_t deadline_ns; /* 0: none */
+    bool is_default;      /* the deadline: it ends waiting, not the decoding */
+    bool has_begun;       /* the decoding */
     ifd_control_fn done;
     void *arg;
     enum ifd_code code;
@@ -32,7 +34,7 @@ static enum ifd_code picture_verdict(const struct ifd_task *task)
     if (atomic_load(&p->service->is_cancelling)) {
         return IFD_UNAVAILABLE;
     }
-    return is_past(p->deadline_ns) ? IFD_DEADLINE : IFD_OK;
+    return is_past(p->deadline_ns) && !(p->is_default && p->has_begun) ? IFD_DEADLINE : IFD_OK;
 }
 
 static bool picture_is_over(void *arg)
@@ -44,6 +46,7 @@ static void decode_picture(struct ifd_task *task)
 {
     struct picture_task *p = (struct picture_task *)task;
     const struct ifd_service_options *options = &p->service->options;
+    p->has_begun = true;
     const struct ifd_image_limits limits = {
         .max_pixels = options->config->image_max_pixels, .is_over = picture_is_over, .arg = task};
     const struct ifd_tensor_info *input = p->picture->input;
@@ -87,10 +90,10 @@ void ifd_service_decode_image(struct ifd_service *service, const struct ifd_infe
         .service = service,
         .request = request,
         .picture = picture,
-        .deadline_ns = ifd_service_deadline(service, request),
         .done = done,
         .arg = arg,
     };
+    p->deadline_ns = ifd_service_deadline(service, request, &p->is_default);
     const bool has_deadline = p->deadline_ns > 0;
     enum ifd_code code = ifd_tasks_submit(service->options.image_tasks, &p->task, &err);
     if (code) {
@@ -155,10 +158,11 @@ bool ifd_service_offload(struct ifd_service *service, const struct ifd_infer_req
         .task = {.verdict = offloaded_verdict, .work = work_offloaded, .done = offloaded_done},
         .service = service,
         .request = request,
-        .deadline_ns = has_deadline ? ifd_service_deadline(service, request) : 0,
         .work = work,
         .done = done,
         .arg = arg};
+    bool is_default = false;
+    o->deadline_ns = has_deadline ? ifd_service_deadline(service, request, &is_default) : 0;
     const bool is_bounded = o->deadline_ns > 0;
     if (ifd_tasks_submit(service->options.json_tasks, &o->task, NULL) != IFD_OK) {
         ifd_release(alloc, o, sizeof(*o));

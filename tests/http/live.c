@@ -87,9 +87,16 @@ static void parse(struct live *live, const char *const *options)
     live->argv[live->argc++] = live->dir;
     live->argv[live->argc++] = (char *)(uintptr_t) "--http-port=0";
     live->argv[live->argc++] = (char *)(uintptr_t) "--metrics-port=0";
+    bool sets_timeout = false; /* itself, or in a file, which the command line would hide */
     for (; options && *options; options++) {
         REQUIRE((size_t)live->argc < room);
         live->argv[live->argc++] = (char *)(uintptr_t)*options;
+        sets_timeout = sets_timeout || strncmp(*options, "--config", 8) == 0 ||
+                       strncmp(*options, "--default-timeout-ms", 20) == 0;
+    }
+    if (!sets_timeout) {
+        REQUIRE((size_t)live->argc < room);
+        live->argv[live->argc++] = (char *)(uintptr_t) "--default-timeout-ms=0";
     }
     REQUIRE_OK(ifd_config_parse(live->argc, live->argv, &live->config, &live->err), &live->err);
 }

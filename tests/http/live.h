@@ -32,7 +32,7 @@ struct live_options {
 
 /** The repository that live_start serves: identity models of one FP32 [-1] input each. "echo";
  *  "slow" (every run takes 300 ms); "narrow" (800 ms, a queue of 1); "hasty" (800 ms, requests wait
- *  200 ms at most). */
+ *  200 ms at most). Other requests wait as long as it takes, unless options say otherwise. */
 void live_start(struct live *live,
                 const char *const *options); /* of the command line, ended by NULL; may be NULL */
 /** The same with the caller's allocator. */
