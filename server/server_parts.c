@@ -303,6 +303,9 @@ enum ifd_code ifd_server_create_front(struct ifd_server *server, struct ifd_err 
                                         .admin_on_http = o->config->admin_on_http,
                                         .guard = guard_of(server),
                                         .service = server->service,
+                                        .vision_detection = o->config->vision_detection,
+                                        .vision_face = o->config->vision_face,
+                                        .has_vision_key = o->config->vision_api_key,
                                         .max_input_bytes = (size_t)o->config->http_max_input_size};
     code = ifd_api_create(&api, &server->api, err);
     if (code) {

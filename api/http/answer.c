@@ -2,6 +2,7 @@
 #include "api/http/answer.h"
 
 #include "api/core/errors.h"
+#include "api/http/call.h"
 #include "api/http/status.h"
 #include "engine/base/str.h"
 
@@ -35,6 +36,13 @@ bool ifd_answer_add(struct ifd_http_response *response, struct ifd_json_out *out
     return true;
 }
 
+/* Recorders look for it first. */
+static bool tells_success(const struct ifd_http_exchange *exchange)
+{
+    const struct ifd_http_call *call = exchange->api;
+    return call && call->route && ifd_route_is_vision(call->route);
+}
+
 void ifd_answer_error(struct ifd_http_exchange *exchange, int status, struct ifd_str text)
 {
     struct ifd_http_response *response = &exchange->response;
@@ -43,6 +51,9 @@ void ifd_answer_error(struct ifd_http_exchange *exchange, int status, struct ifd
     ifd_answer_header(response, "Content-Type", "application/json");
     ifd_json_out_init(&out, exchange->arena);
     ifd_json_begin(&out, '{');
+    if (tells_success(exchange)) {
+        ifd_json_member_bool(&out, "success", false);
+    }
     ifd_json_key(&out, "error");
     ifd_json_put_str(&out, text);
     ifd_json_end(&out, '}');

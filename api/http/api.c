@@ -5,7 +5,7 @@
 #include "api/http/encoding.h"
 #include "api/http/guard.h"
 #include "api/http/handlers.h"
-#include "api/http/infer.h"
+#include "api/http/vision.h"
 #include "engine/base/clock.h"
 #include "engine/base/str.h"
 
@@ -66,12 +66,13 @@ static void answer_wrong_method(struct ifd_http_exchange *exchange, uint32_t all
 
 /* Denies by default: only clients with a token learn that a path is no route. False: the answer is
  * made. */
-static bool check_access(const struct ifd_http_call *call, bool admin_on_http)
+static bool check_access(const struct ifd_http_call *call, struct ifd_str authorization,
+                         bool admin_on_http)
 {
     struct ifd_http_exchange *exchange = call->exchange;
     const struct ifd_route *route = call->route;
     const enum ifd_access_class access = route ? route->access : IFD_ACCESS_KNOWN;
-    if (!ifd_guard_admits(call->guard, exchange, access, call->core.model)) {
+    if (!ifd_guard_admits(call->guard, exchange, authorization, access, call->core.model)) {
         return false;
     }
     if (access == IFD_ACCESS_ADMIN && !exchange->is_local_admin && !admin_on_http) {
@@ -104,7 +105,7 @@ static bool check_head(struct ifd_http_call *call, enum ifd_code code, uint32_t 
         ifd_answer_header(&exchange->response, "Accept-Encoding", "gzip, deflate");
         return false;
     }
-    if (code == IFD_OK && call->route->kind == IFD_ROUTE_INFERENCE) {
+    if (code == IFD_OK && ifd_route_infers(call->route)) {
         code = ifd_call_begin_inference(&call->core, err);
     }
     if (code != IFD_OK) {
@@ -143,6 +144,31 @@ static size_t tensor_offset(const struct ifd_http_call *call, size_t cap_bytes)
     return is_known ? (size_t)offset : 0;
 }
 
+/* Whether the token is in a form, where recorders send it. */
+static bool brings_key(const struct ifd_api *api, const struct ifd_http_call *call)
+{
+    const struct ifd_http_exchange *exchange = call->exchange;
+    return api->options.has_vision_key && call->guard && !exchange->is_local_admin &&
+           ifd_route_infers(call->route) && ifd_route_is_vision(call->route) &&
+           !exchange->header(exchange, "Authorization").data;
+}
+
+/* The body is there: checks its key, and then what waited for that. False: the answer is made. */
+static bool check_key(struct ifd_http_call *call)
+{
+    struct ifd_err err = {0};
+    struct ifd_str authorization = {0};
+    enum ifd_code code = ifd_http_read_body(call, &err);
+    if (code == IFD_OK) {
+        code = ifd_vision_key(call, &authorization, &err);
+    }
+    if (code != IFD_OK) {
+        ifd_answer_fail(call->exchange, code, &err);
+        return false;
+    }
+    return check_access(call, authorization, false) && check_head(call, IFD_OK, 0, &err);
+}
+
 void ifd_api_open(struct ifd_api *api, struct ifd_http_exchange *exchange,
                   struct ifd_http_body_plan *ret_plan)
 {
@@ -160,6 +186,8 @@ void ifd_api_open(struct ifd_api *api, struct ifd_http_exchange *exchange,
     call->exchange = exchange;
     call->guard = api->options.guard;
     call->max_input_bytes = api->options.max_input_bytes;
+    call->vision_detection = api->options.vision_detection;
+    call->vision_face = api->options.vision_face;
     call->core.all = &api->calls;
     call->core.arena = exchange->arena;
     call->core.received_ns = exchange->received_ns;
@@ -172,12 +200,17 @@ void ifd_api_open(struct ifd_api *api, struct ifd_http_exchange *exchange,
     call->route = match.route;
     call->core.model = match.model;
     call->core.version = match.version;
-    if (!check_access(call, api->options.admin_on_http)) {
+    if (code == IFD_OK && ifd_route_infers(call->route) && ifd_route_is_vision(call->route)) {
+        code = ifd_vision_choose(call, &err);
+    }
+    call->awaits_key = code == IFD_OK && brings_key(api, call);
+    const struct ifd_str authorization = exchange->header(exchange, "Authorization");
+    if (!call->awaits_key && !check_access(call, authorization, api->options.admin_on_http)) {
         exchange->response.close_connection = is_costly_body(exchange);
         ret_plan->answered = true;
         return;
     }
-    if (!check_head(call, code, match.allowed, &err)) {
+    if (!call->awaits_key && !check_head(call, code, match.allowed, &err)) {
         bool is_costly = is_costly_body(exchange);
         call->is_refused = true;
         exchange->response.close_connection = is_costly;
@@ -203,13 +236,12 @@ void ifd_api_handle(struct ifd_api *api, struct ifd_http_exchange *exchange)
     struct ifd_err err = {0};
     (void)api;
     call->core.end.handled_ns = ifd_monotonic_ns();
-    if (call->is_refused) {
+    if (call->is_refused || (call->awaits_key && !check_key(call))) {
         exchange->respond(exchange);
         return;
     }
     /* an inference reads its body itself, maybe beside the loop */
-    enum ifd_code code =
-        call->route->kind == IFD_ROUTE_INFERENCE ? IFD_OK : ifd_http_read_body(call, &err);
+    enum ifd_code code = ifd_route_infers(call->route) ? IFD_OK : ifd_http_read_body(call, &err);
     if (code != IFD_OK) {
         ifd_http_fail(call, code, &err);
         return;

@@ -16,6 +16,9 @@ struct ifd_api_options {
     size_t max_input_bytes; /* --http-max-input-size: body and decompressed body; default 64 MiB */
     bool admin_on_http;     /* repository control and settings without the admin socket */
     const struct ifd_guard *guard; /* NULL: no tokens, every client may ask */
+    /* Models of /v1/vision/detection and face; NULL or "": by what the models mean. */
+    const char *vision_detection, *vision_face;
+    bool has_vision_key; /* a form's api_key is a token, too */
 };
 
 IFD_NODISCARD enum ifd_code ifd_api_create(const struct ifd_api_options *options,

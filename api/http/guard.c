@@ -31,13 +31,13 @@ static const struct refusal other_class[] = {
 };
 
 bool ifd_guard_admits(const struct ifd_guard *guard, struct ifd_http_exchange *exchange,
-                      enum ifd_access_class access, struct ifd_str model)
+                      struct ifd_str authorization, enum ifd_access_class access,
+                      struct ifd_str model)
 {
     if (!guard || access == IFD_ACCESS_OPEN || exchange->is_local_admin) {
         return true;
     }
     struct ifd_str caller = {0};
-    const struct ifd_str authorization = exchange->header(exchange, "Authorization");
     enum ifd_verdict verdict = guard->judge(guard->context, authorization, access, model, &caller);
     if (caller.data) {
         exchange->caller = ifd_arena_text(exchange->arena, caller.data, caller.size);

@@ -3,6 +3,7 @@
 
 #include "api/http/encoding.h"
 #include "api/http/handlers.h"
+#include "api/http/vision.h"
 #include "api/json/json_read.h"
 #include "api/json/tensor_json.h"
 #include "engine/base/str.h"
@@ -47,6 +48,10 @@ static enum ifd_code parse(struct ifd_http_infer *infer, struct ifd_err *err)
     bool is_raw = false;
     if (ifd_infer_is_picture(infer)) {
         return ifd_infer_parse_picture(infer, err);
+    }
+    if (ifd_infer_is_vision(infer)) {
+        return ifd_fail(err, IFD_INVALID,
+                        "no picture: send a multipart form with a file called image, or a picture");
     }
     if (ifd_infer_is_sound(infer)) {
         return ifd_infer_parse_sound(infer, err);

@@ -112,6 +112,9 @@ IFD_NODISCARD enum ifd_code ifd_infer_find_objects(struct ifd_http_infer *infer,
 /** Fills the answer with the picture and what was found drawn on it. Thread: any. */
 IFD_NODISCARD enum ifd_code ifd_infer_draw_objects(struct ifd_http_infer *infer,
                                                    struct ifd_err *err);
+/** Writes the member "label" of a class, which is its index if it has none. (objects_json.c) */
+void ifd_infer_write_label(struct ifd_json_out *out, const struct ifd_meaning *meaning,
+                           uint32_t index);
 /** Writes the member "classes". (objects_json.c) */
 void ifd_infer_write_classes(const struct ifd_http_infer *infer, struct ifd_json_out *out,
                              const struct ifd_objects *found);

@@ -3,6 +3,7 @@
 
 #include "api/json/number.h"
 #include "api/http/tensor_binary.h"
+#include "api/http/vision.h"
 #include "api/json/tensor_json.h"
 
 #include <string.h>
@@ -161,8 +162,9 @@ enum ifd_code ifd_infer_write_answer(struct ifd_http_infer *infer, struct ifd_er
     }
     ifd_json_out_init(&out, arena);
     ifd_json_out_expect(&out, ifd_infer_answer_bytes(infer));
-    enum ifd_code code = infer->answers_objects ? ifd_infer_write_objects(infer, &out, err)
-                                                : write_json(infer, &out, &tails, err);
+    enum ifd_code code = ifd_infer_is_vision(infer) ? ifd_vision_write(infer, &out, err)
+                         : infer->answers_objects   ? ifd_infer_write_objects(infer, &out, err)
+                                                    : write_json(infer, &out, &tails, err);
     if (code != IFD_OK) {
         return code;
     }

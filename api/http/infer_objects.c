@@ -2,6 +2,7 @@
 #include "api/http/infer.h"
 
 #include "api/http/query.h"
+#include "api/http/vision.h"
 #include "engine/base/str.h"
 
 /* ---- the request ---- */
@@ -50,6 +51,38 @@ static enum ifd_code read_parameter(struct ifd_http_infer *infer,
     return code == IFD_NOT_FOUND ? IFD_OK : code;
 }
 
+/* Those of the dialect, and options of objects. */
+static enum ifd_code read_vision_parameter(struct ifd_http_infer *infer,
+                                           const struct ifd_query_parameter *parameter,
+                                           struct ifd_err *err)
+{
+    struct ifd_query_parameter option = *parameter;
+    if (ifd_str_equal(option.name, "outputs") || ifd_str_equal(option.name, "mask") ||
+        option.value.size == 0) {
+        return IFD_OK;
+    }
+    if (!ifd_str_equal(option.name, "min_confidence")) {
+        return read_parameter(infer, parameter, err);
+    }
+    option.name = ifd_str("threshold");
+    const enum ifd_code code = read_parameter(infer, &option, err);
+    return code == IFD_OK ? code
+                          : ifd_infer_fail_parameter(parameter, "a number between 0 and 1", err);
+}
+
+static enum ifd_code read_vision(struct ifd_http_infer *infer, struct ifd_err *err)
+{
+    const enum ifd_code code = ifd_vision_check(infer, err);
+    if (code != IFD_OK) {
+        return code;
+    }
+    infer->answers_objects = true;
+    infer->options = infer->core.desc->meaning->options;
+    infer->options.threshold = IFD_VISION_CONFIDENCE;
+    infer->options.mask = IFD_MASK_NONE;
+    return ifd_infer_each_parameter(infer, read_vision_parameter, err);
+}
+
 /* The first media type that is known decides. */
 static enum ifd_drawing read_accept(struct ifd_str accept)
 {
@@ -73,6 +106,9 @@ enum ifd_code ifd_infer_read_objects(struct ifd_http_infer *infer, bool by_defau
                                      struct ifd_err *err)
 {
     const struct ifd_meaning *meaning = infer->core.desc->meaning;
+    if (ifd_infer_is_vision(infer)) {
+        return read_vision(infer, err);
+    }
     infer->answers_objects = meaning && by_default;
     infer->options = meaning ? meaning->options : (struct ifd_object_options){0};
     const enum ifd_code code = ifd_infer_each_parameter(infer, read_parameter, err);

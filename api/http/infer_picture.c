@@ -3,6 +3,7 @@
 
 #include "api/http/media_type.h"
 #include "api/http/multipart.h"
+#include "api/http/vision.h"
 #include "api/json/base64.h"
 #include "engine/base/str.h"
 
@@ -85,7 +86,8 @@ static enum ifd_code add_field(struct ifd_http_infer *infer, const struct ifd_pa
     return IFD_OK;
 }
 
-/* The first file is the picture, plain parts are parameters. */
+/* The first file is the picture, plain parts are parameters. Some recorders give the picture no
+ * name of a file. */
 static enum ifd_code read_form(struct ifd_http_infer *infer, struct ifd_picture_source *ret,
                                struct ifd_err *err)
 {
@@ -98,7 +100,9 @@ static enum ifd_code read_form(struct ifd_http_infer *infer, struct ifd_picture_
         if (code || !is_there) {
             continue;
         }
-        if (!part.is_file) {
+        const bool is_file =
+            part.is_file || (ifd_infer_is_vision(infer) && ifd_str_equal(part.name, "image"));
+        if (!is_file) {
             code = add_field(infer, &part, err);
         } else if (!has_file) {
             has_file = true;

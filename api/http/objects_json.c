@@ -13,13 +13,18 @@ static void member_rounded(struct ifd_json_out *out, const char *key, double val
     ifd_json_put_rounded(out, value, digits);
 }
 
-/* A class without a label is called by its index. */
-static void write_class(struct ifd_json_out *out, const struct ifd_meaning *meaning, uint32_t index)
+void ifd_infer_write_label(struct ifd_json_out *out, const struct ifd_meaning *meaning,
+                           uint32_t index)
 {
     char number[16];
     (void)snprintf(number, sizeof(number), "%u", index);
     ifd_json_member_text(out, "label",
                          index < meaning->label_count ? meaning->label[index] : number);
+}
+
+static void write_class(struct ifd_json_out *out, const struct ifd_meaning *meaning, uint32_t index)
+{
+    ifd_infer_write_label(out, meaning, index);
     ifd_json_member_u64(out, "index", index);
 }
 

@@ -12,8 +12,16 @@ typedef void (*ifd_handler_fn)(struct ifd_http_call *call);
 enum ifd_route_body { IFD_BODY_NONE, IFD_BODY_SMALL, IFD_BODY_INPUT };
 
 /** INFERENCE: the model is pinned when the headers are complete, and the handler reads the body
- *  itself. */
-enum ifd_route_kind { IFD_ROUTE_PLAIN, IFD_ROUTE_INFERENCE };
+ *  itself. Behind VISION: the dialect of recorders (api/http/vision.h); DETECTION, FACE and CUSTOM
+ *  are inferences. */
+enum ifd_route_kind {
+    IFD_ROUTE_PLAIN,
+    IFD_ROUTE_INFERENCE,
+    IFD_ROUTE_VISION,
+    IFD_ROUTE_DETECTION,
+    IFD_ROUTE_FACE,
+    IFD_ROUTE_CUSTOM
+};
 
 /** Maximum bytes of a SMALL body. */
 #define IFD_BODY_SMALL_BYTES ((size_t)64 * 1024)
@@ -26,6 +34,15 @@ struct ifd_route {
     enum ifd_access_class access;
     enum ifd_route_kind kind;
 };
+
+static inline bool ifd_route_is_vision(const struct ifd_route *route)
+{
+    return route->kind >= IFD_ROUTE_VISION;
+}
+static inline bool ifd_route_infers(const struct ifd_route *route)
+{
+    return route->kind != IFD_ROUTE_PLAIN && route->kind != IFD_ROUTE_VISION;
+}
 
 struct ifd_route_match {
     const struct ifd_route *route;

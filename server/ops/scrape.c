@@ -121,7 +121,8 @@ void ifd_scrape_page(void *arg, struct ifd_http_exchange *exchange)
 {
     const struct ifd_scrape *scrape = arg;
     struct ifd_buf buf;
-    if (!ifd_guard_admits(scrape->guard, exchange, IFD_ACCESS_OBSERVE, (struct ifd_str){0})) {
+    if (!ifd_guard_admits(scrape->guard, exchange, exchange->header(exchange, "Authorization"),
+                          IFD_ACCESS_OBSERVE, (struct ifd_str){0})) {
         return;
     }
     if (!ifd_str_equal(exchange->path, "/metrics")) {

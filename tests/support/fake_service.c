@@ -488,6 +488,12 @@ static enum ifd_code object_option(struct ifd_service *fake, const struct ifd_mo
 {
     uint64_t top = 0;
     (void)fake, (void)desc, (void)arena;
+    if (ifd_str_equal(name, "threshold")) {
+        double number = 0;
+        const bool is_number = ifd_str_f64(value, &number);
+        ret->threshold = (float)number;
+        return is_number ? IFD_OK : ifd_fail(err, IFD_INVALID, "threshold: not a number");
+    }
     if (!ifd_str_equal(name, "top_k")) {
         return IFD_NOT_FOUND;
     }
@@ -498,7 +504,7 @@ static enum ifd_code object_option(struct ifd_service *fake, const struct ifd_mo
     return IFD_OK;
 }
 
-/* Class i has the score that is element i of the sample, in tenths. */
+/* Class i has the score that is element i of the sample, in tenths; an object has a box, too. */
 static enum ifd_code find_objects(struct ifd_service *fake, const struct ifd_model_desc *desc,
                                   const struct ifd_infer_request *request, size_t index,
                                   size_t count, const struct ifd_picture_view *view,
@@ -507,13 +513,18 @@ static enum ifd_code find_objects(struct ifd_service *fake, const struct ifd_mod
 {
     const uint8_t *score = (const uint8_t *)request->output[0].data + index * 12;
     struct ifd_object *object = ifd_arena_take_array(request->arena, 12, sizeof(*object));
-    (void)fake, (void)desc, (void)count, (void)view;
+    (void)count, (void)view;
+    fake->last_threshold = options->threshold;
     if (!object) {
         return ifd_arena_fail(request->arena, 12 * sizeof(*object), err);
     }
     *ret = (struct ifd_objects){.object = object, .object_count = options->top_k};
     for (uint32_t i = 0; i < options->top_k; i++) {
-        object[i] = (struct ifd_object){.index = i, .score = (float)score[i] / 10};
+        const float x = (float)i * 10;
+        object[i] = (struct ifd_object){.index = i,
+                                        .score = (float)score[i] / 10,
+                                        .has_box = desc->meaning->task == IFD_TASK_DETECTION,
+                                        .box = {x + 0.4F, 1.5F, x + 100.6F, 50}};
     }
     return IFD_OK;
 }

@@ -59,6 +59,7 @@ struct ifd_service {
     uint8_t last_file[16];
     struct ifd_picture_source last_source[FAKE_SOURCES_MAX]; /* of pictures */
     uint32_t source_count;
+    float last_threshold; /* of objects */
     bool last_dependents;
     uint32_t offload_count;
     uint64_t offload_timeout_us; /* of the last request; UINT64_MAX: it waits without a deadline */

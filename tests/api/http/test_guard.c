@@ -83,6 +83,11 @@ static const struct row {
 } rows[] = {
     {"POST", "/v2/models/m/infer", DATA, true},
     {"POST", "/v2/models/m/versions/1/infer", DATA, true},
+    {"POST", "/v1/vision/detection", DATA, false},
+    {"POST", "/v1/vision/face", DATA, false},
+    {"GET", "/v1/vision/custom/list", OBSERVE, false},
+    {"POST", "/v1/vision/custom/list", OBSERVE, false},
+    {"POST", "/v1/vision/custom/m", DATA, true},
     {"GET", "/v2", DATA, false},
     {"GET", "/v2/health/live", OPEN, false},
     {"GET", "/v2/health/ready", OPEN, false},
