@@ -276,6 +276,19 @@ static uint32_t connection_count(void *arg)
     return ifd_http_connection_count(server->http);
 }
 
+static enum ifd_code check_origins(const struct ifd_config_list *origins, struct ifd_err *err)
+{
+    for (uint32_t i = 0; i < origins->count; i++) {
+        if (!ifd_cors_is_origin(origins->item[i])) {
+            return ifd_fail(err, IFD_INVALID,
+                            "--cors-origin: \"%.80s\" is neither * nor an origin as "
+                            "https://host:port, without a path",
+                            origins->item[i]);
+        }
+    }
+    return IFD_OK;
+}
+
 enum ifd_code ifd_server_create_front(struct ifd_server *server, struct ifd_err *err)
 {
     const struct ifd_server_options *o = &server->options;
@@ -294,19 +307,24 @@ enum ifd_code ifd_server_create_front(struct ifd_server *server, struct ifd_err 
                                                 .cores = server->served.cores,
                                                 .connections = connection_count,
                                                 .connections_arg = server};
-    enum ifd_code code = ifd_service_create(&service, &server->service, err);
+    enum ifd_code code = check_origins(&o->config->cors_origins, err);
+    if (!code) {
+        code = ifd_service_create(&service, &server->service, err);
+    }
     if (code) {
         return code;
     }
-    const struct ifd_api_options api = {.alloc = o->alloc,
-                                        .ops = ifd_service_ops(ifd_server_is_explicit(server)),
-                                        .admin_on_http = o->config->admin_on_http,
-                                        .guard = guard_of(server),
-                                        .service = server->service,
-                                        .vision_detection = o->config->vision_detection,
-                                        .vision_face = o->config->vision_face,
-                                        .has_vision_key = o->config->vision_api_key,
-                                        .max_input_bytes = (size_t)o->config->http_max_input_size};
+    const struct ifd_api_options api = {
+        .alloc = o->alloc,
+        .ops = ifd_service_ops(ifd_server_is_explicit(server)),
+        .admin_on_http = o->config->admin_on_http,
+        .guard = guard_of(server),
+        .service = server->service,
+        .vision_detection = o->config->vision_detection,
+        .vision_face = o->config->vision_face,
+        .has_vision_key = o->config->vision_api_key,
+        .cors = {.origin = o->config->cors_origins.item, .count = o->config->cors_origins.count},
+        .max_input_bytes = (size_t)o->config->http_max_input_size};
     code = ifd_api_create(&api, &server->api, err);
     if (code) {
         return code;

@@ -55,6 +55,12 @@ void ifd_api_error(struct ifd_http_exchange *exchange, int status, const char *t
     }
 }
 
+uint32_t ifd_api_cors_headers(const struct ifd_api *api, const struct ifd_http_exchange *exchange,
+                              struct ifd_http_header *ret_header)
+{
+    return ifd_cors_headers(&api->options.cors, exchange, ret_header);
+}
+
 static void answer_wrong_method(struct ifd_http_exchange *exchange, uint32_t allowed)
 {
     static const char *const lists[] = {"GET, HEAD", "POST", "GET, HEAD, POST"};
@@ -175,6 +181,11 @@ void ifd_api_open(struct ifd_api *api, struct ifd_http_exchange *exchange,
     *ret_plan = (struct ifd_http_body_plan){.cap_bytes = IFD_BODY_SMALL_BYTES};
     ifd_http_response_begin(&exchange->response, 0);
     exchange->api = NULL;
+    if (ifd_cors_answer(&api->options.cors, exchange)) {
+        exchange->response.close_connection = has_body(exchange);
+        ret_plan->answered = true;
+        return;
+    }
     struct ifd_http_call *call = ifd_arena_take(exchange->arena, sizeof(*call));
     if (!call) {
         ifd_answer_fail(exchange, IFD_NOMEM, NULL);

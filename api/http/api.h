@@ -5,6 +5,7 @@
 
 #include "api/core/guard.h"
 #include "api/core/service.h"
+#include "api/http/cors.h"
 #include "api/http/http.h"
 
 struct ifd_api;
@@ -19,6 +20,7 @@ struct ifd_api_options {
     /* Models of /v1/vision/detection and face; NULL or "": by what the models mean. */
     const char *vision_detection, *vision_face;
     bool has_vision_key; /* a form's api_key is a token, too */
+    struct ifd_cors cors;
 };
 
 IFD_NODISCARD enum ifd_code ifd_api_create(const struct ifd_api_options *options,
@@ -42,6 +44,11 @@ bool ifd_api_abandon(struct ifd_api *api, struct ifd_http_exchange *exchange);
 /** The answer was sent or abandoned: releases what the exchange holds. Exactly once after
  *  ifd_api_open. */
 void ifd_api_close(struct ifd_api *api, struct ifd_http_exchange *exchange);
+
+/** Headers that the answer has besides those of its response, for web pages of other origins;
+ *  returns how many. ret_header has room for IFD_CORS_HEADERS_MAX. */
+uint32_t ifd_api_cors_headers(const struct ifd_api *api, const struct ifd_http_exchange *exchange,
+                              struct ifd_http_header *ret_header);
 
 /** Fills the answer with the API's JSON error for a refusal by the transport (400, 408, 413, 431,
  *  503 …). Copies text to the arena. */

@@ -222,11 +222,15 @@ static struct MHD_Response *response_of(struct ifd_transfer *t, const struct ifd
 static enum MHD_Result send_answer(struct ifd_transfer *t)
 {
     const struct ifd_http_response *r = &t->exchange.response;
-    struct ifd_http_header field[IFD_HTTP_HEADERS_MAX + 1];
+    struct ifd_http_header field[IFD_HTTP_HEADERS_MAX + IFD_CORS_HEADERS_MAX + 1];
     struct ifd_http_piece flat;
     struct MHD_Response *response = NULL;
     uint32_t field_count = r->header_count;
     memcpy(field, r->header, field_count * sizeof(field[0]));
+    if (!t->listener->page) {
+        field_count +=
+            ifd_api_cors_headers(t->listener->http->options.api, &t->exchange, field + field_count);
+    }
     if (ifd_request_closes(t)) {
         field[field_count++] = (struct ifd_http_header){.name = "Connection", .value = "close"};
     }

@@ -82,6 +82,7 @@ static const char *const labels_RESULT[] = {IFD_CODES(X)};
 
 #define STATUSES(X)                                                                                \
     X(200)                                                                                         \
+    X(204)                                                                                         \
     X(400)                                                                                         \
     X(401)                                                                                         \
     X(403)                                                                                         \
