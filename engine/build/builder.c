@@ -13,6 +13,8 @@
  * what they come from. */
 #define COMPUTE_BYTES ((size_t)64 * 1024)
 
+#define SHAPE_INPUTS 4 /* most inputs of an operator whose result's shape is an input */
+
 static const struct ifd_desc nothing = {.dtype = IFD_F32};
 
 void ifd_builder_init(struct ifd_builder *b, struct ifd_graph *graph, size_t tensor_bytes,
@@ -88,9 +90,20 @@ static double number_at(enum ifd_dtype dtype, const uint8_t *data, size_t i)
     }
 }
 
+uint32_t ifd_build_known(struct ifd_builder *b, uint32_t value)
+{
+    if (!b->ask || b->code != IFD_OK || value >= b->graph->value_count ||
+        b->graph->value[value].is_constant) {
+        return value;
+    }
+    const uint32_t known = b->ask(b->ask_context, value);
+    return known != IFD_NONE ? known : value;
+}
+
 struct ifd_ints ifd_build_ints_of(struct ifd_builder *b, uint32_t value, const char *what)
 {
     struct ifd_ints ints = {0};
+    value = ifd_build_known(b, value);
     const struct ifd_desc desc = *ifd_build_desc(b, value);
     const struct ifd_bytes content = ifd_build_content(b, value);
     size_t count = 0;
@@ -131,6 +144,7 @@ int32_t ifd_build_int_of(struct ifd_builder *b, uint32_t value, const char *what
 
 double ifd_build_number_of(struct ifd_builder *b, uint32_t value, const char *what)
 {
+    value = ifd_build_known(b, value);
     const struct ifd_bytes content = ifd_build_content(b, value);
     if (b->code != IFD_OK) {
         return 0;
@@ -228,6 +242,18 @@ static bool may_compute(const struct ifd_builder *b, const struct ifd_node *node
     return ifd_graph_is_computable(b->graph, node);
 }
 
+/* Results without elements are constants, whatever they come from. */
+static bool is_empty(const struct ifd_graph *graph, const struct ifd_node *node)
+{
+    bool is_so = true;
+    for (uint32_t i = 0; i < node->output_count; i++) {
+        size_t count = 0;
+        is_so = is_so && ifd_shape_elements(&graph->value[node->output[i]].desc.shape, &count) &&
+                count == 0;
+    }
+    return is_so;
+}
+
 /* Shapes, limits, and the content of what can be computed now. */
 static void finish_node(struct ifd_builder *b)
 {
@@ -245,6 +271,15 @@ static void finish_node(struct ifd_builder *b)
             return;
         }
     }
+    if (is_empty(b->graph, node)) {
+        for (uint32_t i = 0; b->code == IFD_OK && i < node->output_count; i++) {
+            b->graph->value[node->output[i]].producer = IFD_NONE;
+            passed(b, ifd_graph_set_constant(b->graph, node->output[i], (struct ifd_bytes){0}, 0,
+                                             b->err));
+        }
+        b->graph->node_count--;
+        return;
+    }
     size_t limit = 0;
     bool done = false;
     if (may_compute(b, node, &limit) &&
@@ -253,16 +288,33 @@ static void finish_node(struct ifd_builder *b)
     }
 }
 
+/* Inputs that decide the shape of the result are constants. */
+static const uint32_t *know_shape_inputs(struct ifd_builder *b, enum ifd_op op,
+                                         const uint32_t *input, uint32_t count,
+                                         uint32_t known[SHAPE_INPUTS])
+{
+    const uint32_t wanted = ifd_op_def(op)->shape_inputs;
+    if (wanted == 0 || count > SHAPE_INPUTS) {
+        return input;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        known[i] = (wanted & IFD_BIT(i)) != 0 ? ifd_build_known(b, input[i]) : input[i];
+    }
+    return known;
+}
+
 void ifd_build_nodes(struct ifd_builder *b, enum ifd_op op, const uint32_t *input,
                      uint32_t input_count, const struct ifd_desc *output, uint32_t output_count,
                      const void *attrs, uint32_t *ret_output)
 {
+    uint32_t known[SHAPE_INPUTS];
     for (uint32_t i = 0; i < output_count; i++) {
         ret_output[i] = IFD_NONE;
     }
     if (!are_values(b, input, input_count)) {
         return;
     }
+    input = know_shape_inputs(b, op, input, input_count, known);
     for (uint32_t i = 0; b->code == IFD_OK && i < output_count; i++) {
         const struct ifd_desc desc = {.dtype = output[i].dtype, .quant = output[i].quant};
         ret_output[i] = add_value(b, &desc);

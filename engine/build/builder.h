@@ -25,6 +25,10 @@ struct ifd_builder {
     uint32_t nhwc_count;
     enum ifd_code code;
     struct ifd_err *err;
+    /** Asked for the content of a value that is no constant: a constant in its place, or IFD_NONE.
+     *  NULL: nobody knows. */
+    uint32_t (*ask)(void *context, uint32_t value);
+    void *ask_context;
 };
 
 void ifd_builder_init(struct ifd_builder *b, struct ifd_graph *graph, size_t tensor_bytes,
@@ -41,6 +45,8 @@ uint32_t ifd_build_fail(struct ifd_builder *b, enum ifd_code code, const char *f
 const struct ifd_desc *ifd_build_desc(const struct ifd_builder *b, uint32_t value);
 /** Content of a constant; {NULL, 0} if it is none. */
 struct ifd_bytes ifd_build_content(const struct ifd_builder *b, uint32_t value);
+/** The value, or a constant in place of one whose content somebody knows (ask). */
+uint32_t ifd_build_known(struct ifd_builder *b, uint32_t value);
 /** The numbers of a constant s32 or s64 tensor, at most IFD_MAX_RANK. Fails if it is something
  *  else. what: for messages. */
 struct ifd_ints ifd_build_ints_of(struct ifd_builder *b, uint32_t value, const char *what);

@@ -29,11 +29,15 @@ struct ifd_instance_setup {
     size_t limit_bytes;
 };
 
-/** Of an instance whose model has open dimensions: finds the instance that runs the shapes of io
- *  (engine/model/shapes.c). Errors: INVALID, TOO_LARGE, NOMEM. */
+/** Of an instance whose model has open dimensions: finds the instances that run one after the other
+ *  for the shapes of io, and what each reads and writes (engine/model/shapes.c). next is called
+ *  when the one before has run; *ret is NULL if it was the last. Errors: INVALID, TOO_LARGE,
+ *  DEADLINE, NOMEM. */
 struct ifd_shapes {
-    enum ifd_code (*choose)(struct ifd_shapes *self, const struct ifd_io *io,
-                            struct ifd_instance **ret, struct ifd_err *err);
+    enum ifd_code (*first)(struct ifd_shapes *self, const struct ifd_io *io,
+                           struct ifd_instance **ret, struct ifd_io *ret_io, struct ifd_err *err);
+    enum ifd_code (*next)(struct ifd_shapes *self, const struct ifd_io *io,
+                          struct ifd_instance **ret, struct ifd_io *ret_io, struct ifd_err *err);
 };
 
 /** Of an instance that uses devices: makes the instance that runs the model without them, once

@@ -142,17 +142,33 @@ static enum ifd_code run_on_devices(struct ifd_instance *instance, const struct 
     return run_spare(instance, io, io_count, &why, err);
 }
 
+static enum ifd_code run_once(struct ifd_instance *instance, const struct ifd_io *io,
+                              uint32_t io_count, struct ifd_err *err)
+{
+    return instance->table[0].executable->plan.device_count > 0
+               ? run_on_devices(instance, io, io_count, err)
+               : run_bound(instance, io, io_count, err);
+}
+
+/* A model in which data decides shapes is several, one behind the other. */
+static enum ifd_code run_chain(struct ifd_shapes *shapes, const struct ifd_io *io,
+                               struct ifd_err *err)
+{
+    struct ifd_instance *chosen = NULL;
+    struct ifd_io part;
+    enum ifd_code code = shapes->first(shapes, io, &chosen, &part, err);
+    while (code == IFD_OK && chosen) {
+        code = run_once(chosen, &part, 1, err);
+        if (code == IFD_OK) {
+            code = shapes->next(shapes, io, &chosen, &part, err);
+        }
+    }
+    return code;
+}
+
 enum ifd_code ifd_instance_run(struct ifd_instance *instance, const struct ifd_io *io,
                                uint32_t io_count, struct ifd_err *err)
 {
-    struct ifd_instance *chosen = instance;
-    if (instance->shapes && io_count == 1) {
-        const enum ifd_code code = instance->shapes->choose(instance->shapes, io, &chosen, err);
-        if (code != IFD_OK) {
-            return code;
-        }
-    }
-    return chosen->table[0].executable->plan.device_count > 0
-               ? run_on_devices(chosen, io, io_count, err)
-               : run_bound(chosen, io, io_count, err);
+    return instance->shapes && io_count == 1 ? run_chain(instance->shapes, io, err)
+                                             : run_once(instance, io, io_count, err);
 }

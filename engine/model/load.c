@@ -102,7 +102,7 @@ static enum ifd_code read_and_build(struct ifd_model *model,
 {
     model->arena.cap_bytes = keep_limit(model->file.size);
     enum ifd_code code = ifd_parse(model->file, options, &model->graph, parsed, err);
-    if (code == IFD_OK && (parsed->opens_first || parsed->opens_others)) {
+    if (code == IFD_OK && !parsed->cut.is_cut && (parsed->opens_first || parsed->opens_others)) {
         code = probe(model, options, parsed, err);
     }
     return code == IFD_OK ? ifd_model_build(model, parsed, err) : code;
@@ -168,7 +168,8 @@ enum ifd_code ifd_model_load(struct ifd_engine *engine, struct ifd_bytes file,
 }
 
 enum ifd_code ifd_model_bind(const struct ifd_model *root, const struct ifd_input_shape *shape,
-                             size_t limit_bytes, struct ifd_model **ret_model, struct ifd_err *err)
+                             const struct ifd_resume *resume, size_t limit_bytes,
+                             struct ifd_model **ret_model, struct ifd_err *err)
 {
     struct ifd_model *model = ifd_acquire_zeroed(root->engine->alloc, 1, sizeof(*model));
     if (!model) {
@@ -192,7 +193,8 @@ enum ifd_code ifd_model_bind(const struct ifd_model *root, const struct ifd_inpu
     const struct ifd_parse_options parse = {.limits = &root->limits,
                                             .shape = shape,
                                             .shape_count = root->info.input_count,
-                                            .are_final = true};
+                                            .are_final = true,
+                                            .resume = resume};
     struct ifd_parsed parsed = {0};
     const enum ifd_code code = read_and_build(model, &parse, &parsed, err);
     if (code != IFD_OK) {

@@ -49,7 +49,8 @@ struct ifd_model {
     struct ifd_err cache_note;          /* info.cache */
 
     struct ifd_model_info info;
-    struct ifd_model_info plan_info; /* info with the shapes of plan[0] in place of open ones */
+    struct ifd_model_info plan_info; /* info with the ports of plan[0], whose shapes are known */
+    struct ifd_cut cut;              /* what comes behind plan[0], in other models (shapes.h) */
     /** Why the batch is not free: the first node or port that does not allow it. */
     struct ifd_err batch_why_not;
     struct ifd_mutex lock; /* plan[]: filled by ifd_instance_create, entries never change */
@@ -65,10 +66,11 @@ IFD_NODISCARD enum ifd_code ifd_model_create(struct ifd_engine *engine,
                                              const struct ifd_model_options *options,
                                              struct ifd_model **ret_model, struct ifd_err *err);
 
-/** A variant of root for exactly these shapes of all inputs. limit_bytes: of an instance. root
- *  outlives it. Errors: as ifd_model_load. */
+/** A variant of root for exactly these shapes of all inputs; if resume is not NULL, what follows
+ *  behind a cut. limit_bytes: of an instance. root outlives it. Errors: as ifd_model_load. */
 IFD_NODISCARD enum ifd_code ifd_model_bind(const struct ifd_model *root,
-                                           const struct ifd_input_shape *shape, size_t limit_bytes,
+                                           const struct ifd_input_shape *shape,
+                                           const struct ifd_resume *resume, size_t limit_bytes,
                                            struct ifd_model **ret_model, struct ifd_err *err);
 
 /** ifd_instance_create for the shapes of the model's plan. */

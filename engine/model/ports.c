@@ -124,24 +124,47 @@ static struct ifd_port *copy_ports(struct ifd_arena *arena, const struct ifd_por
     return copy;
 }
 
+/* Sizes of results that follow behind a cut are known when they are there. */
+static struct ifd_port *take_results(struct ifd_model *model, const struct ifd_parsed *parsed)
+{
+    struct ifd_model_info *info = &model->info;
+    struct ifd_port *port = copy_ports(&model->arena, parsed->result, parsed->result_count);
+    for (uint32_t i = 0; port && i < parsed->result_count; i++) {
+        port[i].example = port[i].desc.shape;
+        for (uint32_t d = 0; d < port[i].example.rank; d++) {
+            port[i].example.dim[d] = port[i].example.dim[d] > 0 ? port[i].example.dim[d] : 1;
+        }
+    }
+    info->output_count = parsed->result_count;
+    return port;
+}
+
+static struct ifd_port *take_outputs(struct ifd_model *model, const struct ifd_parsed *parsed)
+{
+    struct ifd_model_info *info = &model->info;
+    struct ifd_port *port = copy_ports(&model->arena, info->output, info->output_count);
+    for (uint32_t i = 0; port && i < info->output_count; i++) {
+        open_output(parsed->is_bound ? NULL : &parsed->output[i].desc.shape,
+                    model->probe.is_done ? &model->probe.output[i] : NULL, &port[i]);
+    }
+    return port;
+}
+
 /* Requests decide shapes. The file is read again for each, so its weights stay. */
 static enum ifd_code open_ports(struct ifd_model *model, const struct ifd_parsed *parsed,
                                 struct ifd_err *err)
 {
     struct ifd_model_info *info = &model->info;
+    model->plan_info = *info;
+    model->plan_info.batch_is_free = false;
     struct ifd_port *input = copy_ports(&model->arena, info->input, info->input_count);
-    struct ifd_port *output = copy_ports(&model->arena, info->output, info->output_count);
+    struct ifd_port *output =
+        parsed->cut.is_cut ? take_results(model, parsed) : take_outputs(model, parsed);
     if (!input || !output) {
         return ifd_arena_fail(&model->arena, info->input_count * sizeof(*input), err);
     }
-    model->plan_info = *info;
-    model->plan_info.batch_is_free = false;
     for (uint32_t i = 0; i < info->input_count; i++) {
         input[i].desc.shape = parsed->input[i].desc.shape;
-    }
-    for (uint32_t i = 0; i < info->output_count; i++) {
-        open_output(parsed->is_bound ? NULL : &parsed->output[i].desc.shape,
-                    model->probe.is_done ? &model->probe.output[i] : NULL, &output[i]);
     }
     info->input = input;
     info->output = output;
@@ -175,8 +198,13 @@ enum ifd_code ifd_model_describe(struct ifd_model *model, const struct ifd_parse
     for (uint32_t v = 0; v < graph->value_count; v++) {
         model->info.constant_bytes += graph->value[v].data.size;
     }
+    model->cut = parsed->cut;
     if (model->is_bound) {
         return IFD_OK;
+    }
+    if (parsed->cut.is_cut) {
+        (void)ifd_fail(&model->batch_why_not, IFD_UNSUPPORTED, "sizes depend on data");
+        return open_ports(model, parsed, err);
     }
     code = find_batch(model, input, output, err);
     if (parsed->opens_first && model->info.batch_is_free) {

@@ -7,7 +7,7 @@
 #include "engine/model/model.h"
 
 /** Most variants of an instance. */
-#define IFD_SHAPES_MAX 32
+#define IFD_SHAPES_MAX 64
 
 /** Sets instance->shapes. The instance is that of the model's own plan, which serves the example
  *  shapes. Errors: NOMEM. */

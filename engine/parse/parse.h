@@ -6,6 +6,48 @@
 #include "engine/ir/graph.h"
 #include "inferd/engine.h"
 
+enum ifd_cut_source { IFD_CUT_CONSTANT, IFD_CUT_INPUT, IFD_CUT_OUTPUT };
+
+/** A value that nodes behind a cut need. */
+struct ifd_cut_value {
+    uint64_t id, alias; /* the parser's own */
+    enum ifd_cut_source source;
+    uint32_t index;        /* among the graph's inputs or outputs */
+    struct ifd_desc desc;  /* of a constant */
+    struct ifd_bytes data; /* of a constant; in the file or in the graph's arena */
+    /** The first number of the wanted value is the size along this dimension: the tensor has room
+     *  for more, and its content is dense. IFD_NONE: the shape is as described. */
+    uint32_t axis;
+    bool is_wanted; /* behind the cut its content is a constant */
+};
+
+/** Where reading stopped, because a node needs content that only a run computes: the size of its
+ *  result depends on it. The graph holds what comes before. Its output 0 is the wanted value. */
+struct ifd_cut {
+    bool is_cut;
+    uint32_t node; /* of the file: reading goes on with it */
+    struct ifd_cut_value *value;
+    uint32_t value_count;
+};
+
+/** Most bytes of a wanted value. */
+#define IFD_CUT_BYTES 4096
+
+/** A value of a cut, with what a run found: a constant, or an input of the graph that is read next.
+ *  data and the arrays of the quantization are copied. */
+struct ifd_resume_value {
+    uint64_t id, alias;
+    struct ifd_desc desc;
+    struct ifd_bytes data;
+    bool is_constant;
+};
+
+struct ifd_resume {
+    uint32_t node;
+    const struct ifd_resume_value *value;
+    uint32_t value_count;
+};
+
 /** A file's content besides the graph, all in the arena. Ports are in the order of the graph's
  *  inputs and outputs; the engine completes their desc and fills batched and example. */
 struct ifd_parsed {
@@ -19,6 +61,10 @@ struct ifd_parsed {
     /** The caller bound a dimension that the file leaves open: what the file says of outputs is too
      *  wide. */
     bool is_bound;
+    /** The graph ends before the file does: its ports have no names. result: those of the model. */
+    struct ifd_cut cut;
+    struct ifd_port *result;
+    uint32_t result_count;
 };
 
 /** Size of an open dimension behind the first, where the file has no example. */
@@ -34,6 +80,8 @@ struct ifd_parse_options {
     /** Sizes that the graph gets in open dimensions: in the first of an input, in the others. 0:
      *  the file's example; without one 1 and IFD_PARSE_OPEN_DIM. */
     int64_t open_first, open_other;
+    /** Go on behind a cut; NULL: from the beginning. */
+    const struct ifd_resume *resume;
 };
 
 /** file must outlive the graph: constants are used in place. graph: initialized by the caller.

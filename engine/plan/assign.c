@@ -38,14 +38,42 @@ static enum ifd_code nobody_takes(const struct ifd_node *node, const struct ifd_
         node->source_index == IFD_NONE ? -1 : (int)node->source_index, view->name, reasons->text);
 }
 
+static bool is_empty(const struct ifd_desc *desc)
+{
+    bool is_so = false;
+    for (uint32_t d = 0; desc && d < desc->shape.rank; d++) {
+        is_so = is_so || desc->shape.dim[d] == 0;
+    }
+    return is_so;
+}
+
+/* Data that has found nothing makes such nodes: backends with kernels of their own need not think
+ * of them. */
+static bool touches_empty(const struct ifd_node_view *view)
+{
+    bool touches = false;
+    for (uint32_t i = 0; i < view->input_count; i++) {
+        touches = touches || is_empty(view->input[i].desc);
+    }
+    for (uint32_t i = 0; i < view->output_count; i++) {
+        touches = touches || is_empty(&view->output[i]);
+    }
+    return touches;
+}
+
 /* Asks the backends from number first of the list on. Returns the number of the one that takes the
  * node, or that of all; reasons: why the others do not. */
 static uint32_t find(const struct ifd_node_view *view, const struct ifd_plan_options *options,
                      uint32_t first, uint32_t *ret_ns, struct ifd_err *reasons)
 {
+    const bool is_hard = touches_empty(view);
     for (uint32_t i = first; i < options->preference_count; i++) {
         struct ifd_backend_slot *slot = &options->registry->slot[options->preference[i]];
         struct ifd_err reason = {0};
+        if (is_hard && !slot->backend->per_node) {
+            ifd_fail(reasons, IFD_UNSUPPORTED, "; %s: an empty tensor", slot->backend->name);
+            continue;
+        }
         const bool is_open = ifd_registry_open(options->registry, options->preference[i], &reason);
         *ret_ns = is_open ? ifd_backend_slot_cost(slot, view, &reason) : 0;
         if (*ret_ns > 0) {

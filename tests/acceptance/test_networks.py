@@ -158,7 +158,7 @@ class OpenDimensions(support.ServerCase):
     def test_shapes_that_do_not_fit_are_refused_and_the_next_request_is_served(self):
         for shape, words in (
             ((1, 3, 9, 9), "cannot take these shapes"),
-            ((1, 3, 0, 8), "1 or more for -1"),
+            ((1, 3, 0, 8), "cannot take these shapes"),
             ((1, 3, 1024, 1024), "shapes of this size: .* limit of 4194304"),
         ):
             with self.assertRaisesRegex(InferenceServerException, words):

@@ -1,10 +1,7 @@
 /* The node tests of the ONNX project (Debian's libonnx-testdata) through the product's own loader,
  * on the backend named on the command line: every case computes what the case says, or is in the
  * table of exceptions with its reason. A second argument runs the cases whose name begins so and
- * says why each fails.
- *
- * Many cases hand shapes, axes and bounds over as inputs of the graph. Where a model is refused for
- * that, the inputs that parameters[] names become initializers, as exporters write them. */
+ * says why each fails. */
 #include <dirent.h>
 #include <math.h>
 #include <stdio.h>
@@ -159,7 +156,6 @@ struct node_case {
     struct ifd_bytes file;
     struct proto input[PORTS_MAX], output[PORTS_MAX];
     uint32_t input_count, output_count;
-    uint32_t constants; /* inputs that are handed over as initializers: a set of bits */
 };
 
 static uint32_t read_ports(const char *name, const char *kind, struct proto *ret)
@@ -175,38 +171,6 @@ static uint32_t read_ports(const char *name, const char *kind, struct proto *ret
         read_tensor(&ret[count]);
     }
     return count;
-}
-
-/* The model with some inputs as initializers. The graph is the last field of interest: its message
- * is copied, with the initializers behind it. */
-static void rewrite(struct node_case *c, struct ifd_buf *ret)
-{
-    struct ifd_wire wire = ifd_wire_open(c->file);
-    struct ifd_wire_field field;
-    while (ifd_wire_next(&wire, &field)) {
-        if (field.type == IFD_WIRE_VARINT) {
-            put_varint(ret, field.number << 3);
-            put_varint(ret, field.value);
-            continue;
-        }
-        REQUIRE(field.type == IFD_WIRE_BYTES);
-        struct ifd_buf message;
-        ifd_buf_init(&message, ifd_alloc_system(), FILE_BYTES);
-        ifd_buf_add(&message, field.bytes.data, field.bytes.size);
-        for (uint32_t i = 0; field.number == 7 && i < c->input_count; i++) {
-            if ((c->constants & IFD_BIT(i)) != 0) {
-                struct ifd_buf tensor;
-                ifd_buf_init(&tensor, ifd_alloc_system(), FILE_BYTES);
-                ifd_buf_add(&tensor, c->input[i].file.data, c->input[i].file.size);
-                put_field(&tensor, 8, c->input[i].name.data, c->input[i].name.size);
-                put_field(&message, 5, tensor.data, tensor.size);
-                ifd_buf_finish(&tensor);
-            }
-        }
-        put_field(ret, field.number, message.data, message.size);
-        ifd_buf_finish(&message);
-    }
-    REQUIRE(!wire.is_damaged);
 }
 
 /* Names of the inputs, in the order of the graph; those of initializers included. */
@@ -327,43 +291,27 @@ static enum ifd_code run(const struct node_case *c, const struct ifd_model *mode
     return code;
 }
 
-/* IFD_UNSUPPORTED only where the loader refuses the model. */
 static enum ifd_code load_and_run(struct ifd_engine *engine, const char *backend,
-                                  const struct node_case *c, struct ifd_bytes file,
-                                  struct ifd_err *err)
+                                  const struct node_case *c, struct ifd_err *err)
 {
     const char *backends[] = {backend, "CpuRef"};
     const struct ifd_model_options options = {.backends = backends, .backend_count = 2};
     struct ifd_model *model = NULL;
-    if (ifd_model_load(engine, file, &options, &model, err) != IFD_OK) {
-        return IFD_UNSUPPORTED;
+    enum ifd_code code = ifd_model_load(engine, c->file, &options, &model, err);
+    if (code == IFD_OK) {
+        code = run(c, model, err);
     }
-    const enum ifd_code code = run(c, model, err);
     ifd_model_destroy(model);
-    return code == IFD_OK ? IFD_OK : IFD_INVALID;
+    return code;
 }
 
 /* ---- tables ---- */
 
-/* Inputs that become initializers: a set of bits; for cases whose name begins so. */
-static const struct {
-    const char *prefix;
-    uint32_t inputs;
-} parameters[] = {
-#define PARAMETER(prefix, inputs) {prefix, inputs},
-#define EXCEPTION(prefix, reason)
-#include "tests/conformance/onnx_nodes.inc"
-#undef PARAMETER
-#undef EXCEPTION
-};
-
 static const struct {
     const char *prefix, *reason;
 } exceptions[] = {
-#define PARAMETER(prefix, inputs)
 #define EXCEPTION(prefix, reason) {prefix, reason},
 #include "tests/conformance/onnx_nodes.inc"
-#undef PARAMETER
 #undef EXCEPTION
 };
 #define EXCEPTION_COUNT (sizeof(exceptions) / sizeof(exceptions[0]))
@@ -374,15 +322,6 @@ static bool begins(const char *name, const char *prefix)
     return strncmp(name, prefix, size) == 0 && (prefix[size] == '\0' || name[size] == '\0');
 }
 
-static uint32_t parameters_of(const char *name)
-{
-    uint32_t inputs = 0;
-    for (size_t i = 0; i < sizeof(parameters) / sizeof(parameters[0]); i++) {
-        inputs |= begins(name, parameters[i].prefix) ? parameters[i].inputs : 0;
-    }
-    return inputs;
-}
-
 /* ---- all cases ---- */
 
 struct tally {
@@ -390,22 +329,8 @@ struct tally {
     const char *backend;
     bool is_alone;
     bool is_used[EXCEPTION_COUNT];
-    uint32_t passed, passed_with_constants, excepted;
+    uint32_t passed, excepted;
 };
-
-static enum ifd_code run_case(struct tally *tally, struct node_case *c, struct ifd_err *err)
-{
-    enum ifd_code code = load_and_run(tally->engine, tally->backend, c, c->file, err);
-    c->constants = code == IFD_UNSUPPORTED ? parameters_of(c->name + strlen("test_")) : 0;
-    if (c->constants != 0) {
-        struct ifd_buf file;
-        ifd_buf_init(&file, ifd_alloc_system(), FILE_BYTES);
-        rewrite(c, &file);
-        code = load_and_run(tally->engine, tally->backend, c, content_of(&file), err);
-        ifd_buf_finish(&file);
-    }
-    return code;
-}
 
 /* Exceptions name cases that fail, and nothing else. */
 static void judge(struct tally *tally, const struct node_case *c, enum ifd_code code,
@@ -429,7 +354,6 @@ static void judge(struct tally *tally, const struct node_case *c, enum ifd_code 
     }
     EXPECT(code == IFD_OK);
     tally->passed += code == IFD_OK;
-    tally->passed_with_constants += code == IFD_OK && c->constants != 0;
 }
 
 static void take_case(struct tally *tally, const char *name)
@@ -440,7 +364,7 @@ static void take_case(struct tally *tally, const char *name)
     c.input_count = read_ports(name, "input", c.input);
     c.output_count = read_ports(name, "output", c.output);
     name_inputs(&c);
-    const enum ifd_code code = run_case(tally, &c, &err);
+    const enum ifd_code code = load_and_run(tally->engine, tally->backend, &c, &err);
     judge(tally, &c, code, &err);
     for (uint32_t i = 0; i < c.input_count; i++) {
         free_proto(&c.input[i]);
@@ -474,9 +398,8 @@ static void node_tests_pass_or_are_excepted(void)
     }
     free(entry);
     ifd_engine_destroy(tally.engine);
-    printf("%s: %u of %u node tests pass, %u of them with parameters as initializers; %u are "
-           "exceptions\n",
-           tally.backend, tally.passed, cases, tally.passed_with_constants, tally.excepted);
+    printf("%s: %u of %u node tests pass; %u are exceptions\n", tally.backend, tally.passed, cases,
+           tally.excepted);
     EXPECT(cases > 0);
     for (size_t i = 0; !tally.is_alone && i < EXCEPTION_COUNT; i++) {
         EXPECT(tally.is_used[i]);

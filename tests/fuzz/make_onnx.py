@@ -17,17 +17,27 @@ def weights(*shape):
     return RNG.uniform(-1, 1, shape).astype(np.float32)
 
 
-def write(name, nodes, inputs, outputs, constants=(), opset=17):
+def result(output):
+    """A name, or name, type and shape."""
+    return helper.make_tensor_value_info(*((output, F, None) if len(output) == 1 else output))
+
+
+def write(name, nodes, inputs, outputs, constants=(), opset=17, domains=()):
     graph = helper.make_graph(
         nodes,
         "g",
         [helper.make_tensor_value_info(n, t, s) for n, t, s in inputs],
-        [helper.make_tensor_value_info(n, F, None) for n in outputs],
+        [result(n) for n in outputs],
         [numpy_helper.from_array(np.asarray(a), n) for n, a in constants],
     )
     sets = [helper.make_opsetid("", opset), helper.make_opsetid("com.microsoft", 1)]
+    sets += [helper.make_opsetid(d, 1) for d in domains]
     model = helper.make_model(graph, opset_imports=sets, ir_version=8)
     (FOLDER / f"{name}.onnx").write_bytes(model.SerializeToString())
+
+
+def ints(*values):
+    return np.array(values, np.int64)
 
 
 def node(op, inputs, outputs=("y",), **attributes):
@@ -90,10 +100,134 @@ def graphs():
           [("v", F, two), ("k", F, [2])], ["y", "z"], [("w", weights(4, 2))])
 
 
+def found():
+    """Sizes of results that the data decides."""
+    write(
+        "found",
+        [
+            node("Greater", "xt", "m"),
+            node("NonZero", "m", "z"),
+            node("Transpose", "z", "c"),
+            node("GatherND", "xc", "v"),
+            node("Add", "vv"),
+            node("Shape", "v", "k"),
+            node("ConstantOfShape", "k", "e"),
+            node("Add", "ev", "s"),
+            node("Reshape", "sn", "r"),
+        ],
+        [("x", F, ["n", 4]), ("t", F, [])],
+        [("y", F, ["k"]), ("r", F, [1, "k"])],
+        [("n", ints(1, -1))],
+    )
+    write(
+        "sizes",
+        [
+            node("Expand", "xs", "e"),
+            node("Slice", ["e", "b", "k"], "c"),
+            node("Reshape", "cd"),
+        ],
+        [("x", F, [1, 3]), ("s", I64, [2]), ("b", I64, [2]), ("k", I64, [2]), ("d", I64, [1])],
+        [("y", F, ["k"])],
+    )
+    write(
+        "unique",
+        [
+            node("Unique", "x", ["u", "i", "v", "c"]),
+            node("Cast", "c", "d", to=F),
+            node("Mul", "ud"),
+        ],
+        [("x", F, [6])],
+        [("y", F, ["k"]), ("v", I64, [6])],
+    )
+    write(
+        "boxes",
+        [
+            node("NonMaxSuppression", "bsmo", "n"),
+            node("Slice", ["n", "a", "z", "w"], "i"),
+            node("Squeeze", "iw", "j"),
+            node("Squeeze", "bq", "f"),
+            node("Gather", "fj"),
+        ],
+        [("b", F, [1, 5, 4]), ("s", F, [1, 2, 5])],
+        [("y", F, ["k", 4])],
+        [
+            ("m", ints(3)),
+            ("o", np.array([0.5], np.float32)),
+            ("a", ints(2)),
+            ("z", ints(3)),
+            ("w", ints(1)),
+            ("q", ints(0)),
+        ],
+    )
+    body = graph(
+        [
+            node("Concat", ["a", "v"], "w", axis=0),
+            node("Identity", "w", "q"),
+            node("ReduceSum", "wz", "p", keepdims=0),
+            node("Less", "pl", "d"),
+        ],
+        [("i", I64, []), ("c", TensorProto.BOOL, []), ("a", F, ["k"])],
+        [("d", TensorProto.BOOL, []), ("w", F, ["k"])],
+    )
+    write(
+        "loop_grows",
+        [node("Loop", ["", "t", "v"], "y", body=body)],
+        [("v", F, [2]), ("l", F, [])],
+        [("y", F, ["k"])],
+        [("t", np.array(True)), ("z", ints(0))],
+    )
+
+
+def sampled():
+    write(
+        "sampled",
+        [
+            node("GridSample", "xg", "s", mode="bicubic", padding_mode="reflection"),
+            node("RoiAlign", "srb", "a", output_height=2, output_width=2, mode="max"),
+            node("Det", "a", "d"),
+            node("Add", "dd"),
+        ],
+        [("x", F, [1, 2, 4, 5]), ("g", F, [1, 3, 3, 2]), ("r", F, [2, 4])],
+        ["y"],
+        [("b", ints(0, 0))],
+    )
+    write(
+        "grams",
+        [
+            node(
+                "TfIdfVectorizer",
+                "x",
+                mode="TFIDF",
+                min_gram_length=1,
+                max_gram_length=2,
+                max_skip_count=1,
+                ngram_counts=[0, 2],
+                ngram_indexes=[0, 1, 3],
+                pool_int64s=[2, 5, 5, 2],
+                weights=[0.5, 2.0, 3.0],
+            )
+        ],
+        [("x", I64, [2, 6])],
+        ["y"],
+    )
+    training = "ai.onnx.preview.training"
+    write(
+        "trained",
+        [
+            helper.make_node("Adam", list("rtxgvh"), ["y", "w", "i"], domain=training),
+            helper.make_node("Momentum", list("rtygv"), ["z", "u"], domain=training, alpha=0.5,
+                             beta=0.9, mode="nesterov", norm_coefficient=0.01),
+            helper.make_node("Adagrad", list("rtzgh"), ["o", "p"], domain=training),
+        ],
+        [("r", F, []), ("t", I64, [])] + [(n, F, [3]) for n in "xgvh"],
+        ["o", "p", "u"],
+        domains=[training],
+    )
+
+
 def main():
     FOLDER.mkdir(parents=True, exist_ok=True)
     picture = [("x", F, ["n", 2, 6, 6])]
-    ints = lambda *v: np.array(v, np.int64)  # noqa: E731
     write(
         "conv",
         [
@@ -339,6 +473,8 @@ def main():
         [("i", ints(0))],
     )
     graphs()
+    found()
+    sampled()
     write(
         "transposed_huge",
         [node("ConvTranspose", "xw", group=2, strides=[1 << 30, 1 << 30])],

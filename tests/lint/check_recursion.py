@@ -26,6 +26,7 @@ KNOWN = {
     "read_graph read_node read_attr read_inner": "graphs in nodes: DEPTH_MAX, 8 "
         "(engine/parse/onnx/onnx_reader.c)",
     "capture_all": "the same graphs, after they were read (engine/parse/onnx/control.c)",
+    "mark_used": "the same (engine/parse/onnx/cut.c)",
     "is_default": "the same messages, after they were parsed (server/repo/fields.c)",
 }
 FOLDERS = ("engine", "backends", "api", "server")

@@ -189,9 +189,9 @@ struct ifd_model_info {
     /** All ports are batched and the graph treats samples independently: requests can share a run.
      *  Otherwise a run of batch n is n runs of batch 1 inside one call. */
     bool batch_is_free;
-    /** Some port has an open dimension. An instance plans the model for the shapes of a request
-     *  when it meets them first, and keeps the plans of the latest ones (shape_bytes). No port is
-     *  batched. */
+    /** Some port has an open dimension, or data decides sizes of results. An instance plans the
+     *  model for the shapes of a request when it meets them first, and keeps the plans of the
+     *  latest ones (shape_bytes). No port is batched. */
     bool has_open_dims;
     size_t constant_bytes; /* weights in the file and packed ones */
     size_t packed_bytes;   /* of these, the packed ones: memory beside the file */

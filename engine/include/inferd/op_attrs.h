@@ -327,6 +327,57 @@ struct ifd_lstm_attrs {
     int32_t cell_exponent;
 };
 
+/** grid_sample: x [n,h,w,c], grid [n,oh,ow,2] of places (x, y) between -1 and 1 → [n,oh,ow,c]. -1
+ *  and 1 are the centers of the outermost pixels (align_corners), else their outer edges. */
+enum ifd_sample_mode { IFD_SAMPLE_LINEAR, IFD_SAMPLE_NEAREST, IFD_SAMPLE_CUBIC };
+/** What lies outside: 0, the nearest pixel, or the image mirrored at its border. */
+enum ifd_sample_padding { IFD_SAMPLE_ZEROS, IFD_SAMPLE_BORDER, IFD_SAMPLE_REFLECTION };
+
+struct ifd_grid_sample_attrs {
+    int32_t mode;    /* enum ifd_sample_mode */
+    int32_t padding; /* enum ifd_sample_padding */
+    bool align_corners;
+};
+
+/** roi_align: x [n,h,w,c], regions [r,4] (x0, y0, x1, y1, times spatial_scale), s64 [r]: the image
+ *  of each → [r,height,width,c]: the mean or maximum of sampling × sampling bilinear samples of
+ *  each bin (0: as many as it has pixels, at most 2 more than the image). half_pixel: pixels are
+ *  centered at 0.5. */
+struct ifd_roi_align_attrs {
+    int32_t height, width, sampling;
+    float spatial_scale;
+    bool is_max, half_pixel;
+};
+
+/* Results whose size the data decides lie dense at the front of a tensor that has room for the
+ * largest; the rest of it is 0. The last output holds the size. */
+
+/** non_zero: input of n elements → coordinates of the elements that are not 0, in order, as s64
+ *  [rank,count] in [rank,n], by_element: [count,rank] in [n,rank]; count [1]. A scalar has rank
+ *  1. */
+struct ifd_non_zero_attrs {
+    bool by_element;
+};
+
+/** unique: the different slices along an axis, without one the different elements; in ascending
+ *  order, else in that of their first ones. NaN is the largest number. Outputs: slices; s64 [n]:
+ *  the first index of each; for every index the number of its slice; how often each occurs; count
+ *  [1]. All but the third are of count in n. */
+struct ifd_unique_attrs {
+    int32_t axis;
+    bool has_axis, is_sorted;
+};
+
+/** non_max_suppression: boxes [b,n,4] (two corners y,x in any order; is_centered: x, y of the
+ *  center, width, height), scores [b,c,n] → s64 [count,3] in [b * c * min(n, max_boxes),3]: batch,
+ *  class and box, for each class best first, without those that overlap a better one by more than
+ *  iou_threshold; count [1]. has_score: only scores above score_threshold. */
+struct ifd_non_max_suppression_attrs {
+    int32_t max_boxes; /* of one class */
+    float iou_threshold, score_threshold;
+    bool has_score, is_centered;
+};
+
 #ifdef __cplusplus
 }
 #endif

@@ -197,6 +197,46 @@ static void add_node(struct ifd_onnx_call *call, enum ifd_op op, const void *att
         desc[i] = like->value[like->output[i]].desc;
     }
     ifd_build_nodes(call->b, op, input, input_count, desc, like->output_count, attrs, output);
+    call->build->is_stuck = call->b->code != IFD_OK; /* shapes differ or change */
+}
+
+/* Where building can go back to. */
+struct mark {
+    struct ifd_graph *next; /* of the main graph */
+    uint32_t node_count, value_count, asked;
+};
+
+static struct mark mark_of(const struct ifd_onnx_call *call)
+{
+    const struct ifd_graph *graph = call->b->graph;
+    return (struct mark){.next = call->build->main->next,
+                         .node_count = graph->node_count,
+                         .value_count = graph->value_count,
+                         .asked = call->build->asked};
+}
+
+/* Forgets what was built behind a mark, and why it failed. */
+static void go_back(struct ifd_onnx_call *call, const struct mark *mark)
+{
+    struct ifd_builder *b = call->b;
+    b->code = IFD_OK;
+    b->graph->node_count = mark->node_count;
+    b->graph->value_count = mark->value_count;
+    call->build->main->next = mark->next;
+    call->build->asked = mark->asked;
+    call->build->is_stuck = false;
+    for (uint32_t v = mark->value_count; v < b->nhwc_count; v++) {
+        b->nhwc[v] = IFD_NONE;
+    }
+}
+
+/* Did the graphs of the node fail by shapes, which they do not if they are built in place? */
+static bool may_build_in_place(const struct ifd_onnx_call *call)
+{
+    const struct ifd_onnx_build *build = call->build;
+    return (call->b->code == IFD_INVALID ||
+            (call->b->code == IFD_UNSUPPORTED && build->is_stuck)) &&
+           build->wanted == IFD_NONE && !build->level->outer;
 }
 
 /* ---- If ---- */
@@ -241,11 +281,16 @@ void ifd_onnx_if(struct ifd_onnx_call *call, int unused)
     if (call->b->code != IFD_OK) {
         return;
     }
-    if (is_known(call->b, condition, &is_true)) {
-        inline_graph(call, branch[is_true ? 0 : 1], NULL, 0, call->output);
-    } else {
+    const struct mark mark = mark_of(call);
+    if (!is_known(call->b, condition, &is_true)) {
         build_cond(call, condition, branch);
+        if (!may_build_in_place(call)) {
+            return;
+        }
+        go_back(call, &mark); /* such as branches of different shapes: the data says which one */
+        (void)is_known(call->b, ifd_build_known(call->b, condition), &is_true);
     }
+    inline_graph(call, branch[is_true ? 0 : 1], NULL, 0, call->output);
 }
 
 /* ---- lists of results ---- */
@@ -271,6 +316,7 @@ struct loop {
     uint32_t *next;               /* condition, values, results: outputs of the body */
     uint32_t *result;             /* [list][turn] */
     uint32_t turns;
+    bool asks; /* what is not known */
 };
 
 static bool take_loop(struct loop *l)
@@ -313,12 +359,14 @@ static bool keep_results(struct loop *l)
     return true;
 }
 
-/* One turn in place. False: it is not known whether there is one, or the builder has failed. */
+/* One turn in place. False: it is not known whether there is one, or the builder has failed. A loop
+ * that asks takes the answer from a run. */
 static bool turn(struct loop *l, uint64_t limit, bool *ret_is_over)
 {
     struct ifd_builder *b = l->call->b;
     bool goes_on = false;
-    if (!is_known(b, l->value[1], &goes_on)) {
+    const uint32_t condition = l->asks ? ifd_build_known(b, l->value[1]) : l->value[1];
+    if (!is_known(b, condition, &goes_on)) {
         return false;
     }
     *ret_is_over = !goes_on || l->turns >= limit;
@@ -335,42 +383,34 @@ static bool turn(struct loop *l, uint64_t limit, bool *ret_is_over)
     return b->code == IFD_OK;
 }
 
-/* Forgets what was built behind a mark. */
-static void go_back(struct ifd_builder *b, uint32_t node_count, uint32_t value_count)
-{
-    b->graph->node_count = node_count;
-    b->graph->value_count = value_count;
-    for (uint32_t v = value_count; v < b->nhwc_count; v++) {
-        b->nhwc[v] = IFD_NONE;
-    }
-}
-
 /* Builds a loop whose number of turns is known, turn by turn. False: it is not. */
 static bool unroll(struct loop *l)
 {
     struct ifd_onnx_build *build = l->call->build;
     struct ifd_builder *b = l->call->b;
-    const uint32_t node_count = b->graph->node_count, value_count = b->graph->value_count;
-    const struct ifd_bytes content = ifd_build_content(b, l->limit);
+    const struct mark mark = mark_of(l->call);
+    const uint32_t known = l->asks ? ifd_build_known(b, l->limit) : l->limit;
+    const struct ifd_bytes content = ifd_build_content(b, known);
     int64_t limit = INT64_MAX;
     bool is_over = false, goes_on = l->limit == IFD_NONE || content.size > 0;
     if (content.size >= sizeof(limit)) {
         memcpy(&limit, content.data, sizeof(limit));
     }
+    l->turns = 0;
     while (goes_on && !is_over) {
         goes_on = turn(l, limit > 0 ? (uint64_t)limit : 0, &is_over);
     }
     if (is_over) {
         return true;
     }
-    if (b->code == IFD_TOO_LARGE && build->is_exhausted) {
+    if (b->code == IFD_TOO_LARGE && build->is_exhausted && !l->asks) {
         b->code = IFD_OK; /* as a loop it is small; no other one is tried */
         build->keeps_loops = true;
         build->is_exhausted = false;
         build->nodes_left = IFD_ONNX_INLINED_MAX;
     }
     if (b->code == IFD_OK) {
-        go_back(b, node_count, value_count);
+        go_back(l->call, &mark);
     }
     return false;
 }
@@ -446,6 +486,7 @@ static void build_loop(struct loop *l)
     struct captures captures = {.call = l->call};
     uint32_t count = 0;
     if (l->list_count > 0) {
+        l->call->build->is_stuck = true;
         ifd_build_fail(b, IFD_UNSUPPORTED, "a list of as many results as the data decides");
         return;
     }
@@ -489,11 +530,21 @@ void ifd_onnx_loop(struct ifd_onnx_call *call, int unused)
     if (!take_loop(&l)) {
         return;
     }
+    const struct mark mark = mark_of(call);
     start(&l);
-    if (!call->build->keeps_loops && unroll(&l)) {
-        take_results(&l);
-    } else if (call->b->code == IFD_OK) {
+    bool is_unrolled = !call->build->keeps_loops && unroll(&l);
+    if (!is_unrolled && call->b->code == IFD_OK) {
         build_loop(&l);
+        if (!may_build_in_place(call)) {
+            return;
+        }
+        go_back(call, &mark); /* such as values whose shapes change from turn to turn */
+        l.asks = true;
+        start(&l);
+        is_unrolled = unroll(&l);
+    }
+    if (is_unrolled) {
+        take_results(&l);
     }
 }
 

@@ -200,8 +200,9 @@ static uint32_t split(struct ifd_onnx_call *call, uint32_t x)
     const uint32_t axis = ifd_build_axis(b, ifd_onnx_int(call, "axis", 0), shape.rank);
     const struct ifd_onnx_attr *attr = ifd_onnx_attr(call, "split");
     const uint32_t count = call->output_count;
-    const struct ifd_bytes sizes =
-        call->input_count > 1 ? ifd_build_content(b, call->input[1]) : (struct ifd_bytes){0};
+    const struct ifd_bytes sizes = call->input_count > 1
+                                       ? ifd_build_content(b, ifd_build_known(b, call->input[1]))
+                                       : (struct ifd_bytes){0};
     const bool by_input = call->input_count > 1;
     if (by_input && sizes.size != count * sizeof(int64_t)) {
         ifd_build_fail(b, IFD_UNSUPPORTED, "the sizes of %u parts are not constant", count);

@@ -17,7 +17,7 @@ static int compare_names(const void *a, const void *b)
                           ((const struct ifd_onnx_name *)b)->text);
 }
 
-static struct ifd_onnx_name *find(const struct ifd_onnx_scope *scope, struct ifd_str text)
+struct ifd_onnx_name *ifd_onnx_find(const struct ifd_onnx_scope *scope, struct ifd_str text)
 {
     const struct ifd_onnx_name wanted = {.text = text};
     return scope->name_count == 0 ? NULL
@@ -66,7 +66,7 @@ enum ifd_code ifd_onnx_collect_names(struct ifd_onnx_build *build, struct ifd_on
 
 enum ifd_code ifd_onnx_define(struct ifd_onnx_build *build, struct ifd_str text, uint32_t value)
 {
-    struct ifd_onnx_name *name = find(build->scope, text);
+    struct ifd_onnx_name *name = ifd_onnx_find(build->scope, text);
     if (!name || name->value != IFD_NONE) {
         return ifd_fail(build->err, IFD_CORRUPT, "value \"%s\" is %s", ifd_onnx_text(text).s,
                         name ? "made twice" : "not named");
@@ -77,15 +77,18 @@ enum ifd_code ifd_onnx_define(struct ifd_onnx_build *build, struct ifd_str text,
 
 const struct ifd_onnx_node *ifd_onnx_maker(const struct ifd_onnx_build *build, struct ifd_str text)
 {
-    const struct ifd_onnx_name *name = find(build->scope, text);
-    return name ? name->maker : NULL;
+    const struct ifd_onnx_name *name = ifd_onnx_find(build->scope, text);
+    const struct ifd_resume *resume = build->options->resume;
+    const bool is_past = name && resume && !build->scope->outer && name->maker &&
+                         name->maker - build->scope->g->node < (ptrdiff_t)resume->node;
+    return name && !is_past ? name->maker : NULL;
 }
 
 static uint32_t find_outside(const struct ifd_onnx_scope *scope, struct ifd_str text,
                              const struct ifd_onnx_level **ret_level)
 {
     for (; scope; scope = scope->outer) {
-        const struct ifd_onnx_name *name = find(scope, text);
+        const struct ifd_onnx_name *name = ifd_onnx_find(scope, text);
         if (name && name->value != IFD_NONE) {
             *ret_level = scope->level;
             return name->value;

@@ -95,8 +95,9 @@ static uint32_t inner_value(struct ifd_onnx_build *build, uint32_t input)
 }
 
 /* Inputs with an initializer are constants, as files before IR version 4 list them. */
-static enum ifd_code add_inputs(struct ifd_onnx_build *build, uint32_t *input, uint32_t *ret_count)
+static enum ifd_code add_inputs(struct ifd_onnx_build *build)
 {
+    uint32_t *input = build->graph_input;
     const struct ifd_onnx_graph *g = build->scope->g;
     uint32_t count = 0;
     for (uint32_t i = 0; i < g->input_count; i++) {
@@ -120,7 +121,7 @@ static enum ifd_code add_inputs(struct ifd_onnx_build *build, uint32_t *input, u
         }
         count++;
     }
-    *ret_count = count;
+    build->graph_input_count = count;
     return IFD_OK;
 }
 
@@ -325,6 +326,25 @@ static enum ifd_code build_nodes(struct ifd_onnx_build *build)
     return code;
 }
 
+/* Those of the model itself, up to one that needs content which only a run finds. */
+static enum ifd_code build_main(struct ifd_onnx_build *build)
+{
+    const struct ifd_resume *resume = build->options->resume;
+    const uint32_t count = build->scope->g->node_count;
+    struct ifd_arena scratch;
+    ifd_arena_init(&scratch, build->scratch->alloc, build->scratch->cap_bytes);
+    enum ifd_code code = IFD_OK;
+    for (uint32_t i = resume ? resume->node : 0; code == IFD_OK && i < count; i++) {
+        build->node = i;
+        build->asked = 0;
+        code = blame_node(build, i, build_node(build, i, &scratch));
+        ifd_onnx_learn(build);
+        ifd_arena_reset(&scratch);
+    }
+    ifd_arena_finish(&scratch);
+    return code;
+}
+
 /* ---- graphs of nodes ---- */
 
 static enum ifd_code define_inputs(struct ifd_onnx_build *build, const uint32_t *input,
@@ -437,8 +457,12 @@ static enum ifd_code check_model(const struct ifd_onnx_model *model, struct ifd_
     if (model->function_count > 0) {
         return ifd_fail(err, IFD_UNSUPPORTED, "the model has %u functions", model->function_count);
     }
-    if (opset_of(model, &(const struct ifd_onnx_node){0}) < 1) {
-        return ifd_fail(err, IFD_UNSUPPORTED, "the model names no opset of ONNX");
+    for (uint32_t i = 0; i < model->graph.node_count; i++) {
+        const struct ifd_onnx_node *node = &model->graph.node[i];
+        const bool is_main = node->domain.size == 0 || ifd_str_is(node->domain, "ai.onnx");
+        if (is_main && opset_of(model, node) < 1) {
+            return ifd_fail(err, IFD_UNSUPPORTED, "the model names no opset of ONNX");
+        }
     }
     return IFD_OK;
 }
@@ -450,61 +474,124 @@ static void name_inputs(const struct ifd_graph *graph, struct ifd_port *port)
     }
 }
 
-/* An output of unknown rank is open in every dimension. */
-static enum ifd_code describe_outputs(const struct ifd_onnx_port *port,
-                                      const struct ifd_graph *graph, struct ifd_port **ret,
-                                      struct ifd_err *err)
+static enum ifd_code take_ports(struct ifd_arena *arena, uint32_t count, struct ifd_port **ret,
+                                struct ifd_err *err)
 {
-    struct ifd_arena *arena = graph->arena;
-    struct ifd_port *ports = ifd_arena_take_array(arena, graph->output_count, sizeof(*ports));
-    if (!ports) {
-        return ifd_arena_fail(arena, graph->output_count * sizeof(*ports), err);
+    *ret = ifd_arena_take_array(arena, count, sizeof(**ret));
+    for (uint32_t i = 0; *ret && i < count; i++) {
+        (*ret)[i].name = "";
     }
-    for (uint32_t i = 0; i < graph->output_count; i++) {
-        const struct ifd_onnx_text text = ifd_onnx_text(port[i].name);
+    return *ret ? IFD_OK : ifd_arena_fail(arena, count * sizeof(**ret), err);
+}
+
+/* An output of unknown rank is open in every dimension. */
+static enum ifd_code describe_outputs(const struct ifd_onnx_build *build, struct ifd_port *ports)
+{
+    const struct ifd_onnx_graph *g = build->scope->g;
+    struct ifd_arena *arena = build->b.graph->arena;
+    for (uint32_t i = 0; i < g->output_count; i++) {
+        const struct ifd_onnx_port *port = &g->output[i];
+        const struct ifd_onnx_text text = ifd_onnx_text(port->name);
         ports[i].name = ifd_arena_text(arena, text.s, strlen(text.s));
         if (!ports[i].name) {
-            return ifd_arena_fail(arena, sizeof(text), err);
+            return ifd_arena_fail(arena, sizeof(text), build->err);
         }
-        if (port[i].has_shape && port[i].dim_count <= IFD_MAX_RANK) {
-            ports[i].desc.shape = shape_of(&port[i]);
+        if (port->has_shape && port->dim_count <= IFD_MAX_RANK) {
+            ports[i].desc.shape = shape_of(port);
         }
     }
-    *ret = ports;
     return IFD_OK;
+}
+
+/* What only a run finds, the file must say: how many dimensions an output has, and its type. */
+static enum ifd_code check_results(const struct ifd_onnx_build *build, struct ifd_port *ports)
+{
+    const struct ifd_onnx_graph *g = build->scope->g;
+    for (uint32_t i = 0; i < g->output_count; i++) {
+        const struct ifd_onnx_port *port = &g->output[i];
+        if (!port->has_shape || port->dim_count > IFD_MAX_RANK ||
+            !ifd_onnx_port_dtype(port->type, &ports[i].desc.dtype)) {
+            return ifd_fail(
+                build->err, IFD_UNSUPPORTED,
+                "output \"%s\": its size depends on data, and the file does not say its "
+                "number of dimensions and its type",
+                ifd_onnx_text(port->name).s);
+        }
+    }
+    return IFD_OK;
+}
+
+static enum ifd_code begin_graph(struct ifd_onnx_build *build)
+{
+    const struct ifd_onnx_graph *g = build->scope->g;
+    struct ifd_arena *arena = build->b.graph->arena;
+    enum ifd_code code = ifd_onnx_collect_names(build, build->scope, build->scratch);
+    if (code != IFD_OK || build->options->resume) {
+        return code == IFD_OK ? ifd_onnx_take_resumed(build) : code;
+    }
+    build->graph_input =
+        ifd_arena_take_array(build->scratch, g->input_count, sizeof(*build->graph_input));
+    build->input = ifd_arena_take_array(arena, g->input_count, sizeof(*build->input));
+    if (!build->graph_input || !build->input) {
+        return ifd_arena_fail(arena, g->input_count * sizeof(*build->input), build->err);
+    }
+    code = check_operators(build);
+    if (code == IFD_OK) {
+        code = add_initializers(build);
+    }
+    return code == IFD_OK ? add_inputs(build) : code;
+}
+
+static enum ifd_code end_graph(struct ifd_onnx_build *build)
+{
+    const uint32_t count = build->scope->g->output_count;
+    uint32_t *output = ifd_arena_take_array(build->scratch, count, sizeof(*output));
+    if (!output) {
+        return ifd_arena_fail(build->scratch, count * sizeof(*output), build->err);
+    }
+    const enum ifd_code code = take_outputs(build, output);
+    return code == IFD_OK ? ifd_graph_set_io(build->b.graph, build->graph_input,
+                                             build->graph_input_count, output, count, build->err)
+                          : code;
+}
+
+static enum ifd_code describe_ports(struct ifd_onnx_build *build)
+{
+    struct ifd_graph *graph = build->b.graph;
+    struct ifd_parsed *parsed = build->parsed;
+    name_inputs(graph, build->input);
+    enum ifd_code code =
+        take_ports(graph->arena, build->scope->g->output_count, &parsed->result, build->err);
+    parsed->result_count = build->scope->g->output_count;
+    if (code == IFD_OK) {
+        code = describe_outputs(build, parsed->result);
+    }
+    if (code != IFD_OK || !parsed->cut.is_cut) {
+        parsed->output = parsed->result;
+        return code;
+    }
+    code = check_results(build, parsed->result);
+    return code == IFD_OK
+               ? take_ports(graph->arena, graph->output_count, &parsed->output, build->err)
+               : code;
 }
 
 static enum ifd_code build_graph(struct ifd_onnx_build *build)
 {
-    const struct ifd_onnx_graph *g = build->scope->g;
-    uint32_t *input = ifd_arena_take_array(build->scratch, g->input_count, sizeof(*input));
-    uint32_t *output = ifd_arena_take_array(build->scratch, g->output_count, sizeof(*output));
-    uint32_t input_count = 0;
-    build->input =
-        ifd_arena_take_array(build->b.graph->arena, g->input_count, sizeof(*build->input));
-    enum ifd_code code = input && output && build->input
-                             ? ifd_onnx_collect_names(build, build->scope, build->scratch)
-                             : ifd_arena_fail(build->scratch, sizeof(*input), build->err);
+    enum ifd_code code = begin_graph(build);
+    build->parsed->input = build->input;
     if (code == IFD_OK) {
-        code = check_operators(build);
+        code = build_main(build);
+        if (code != IFD_OK && build->wanted != IFD_NONE) {
+            code = ifd_onnx_make_cut(build, &build->parsed->cut);
+        } else if (code == IFD_OK) {
+            code = end_graph(build);
+        }
     }
     if (code == IFD_OK) {
-        code = add_initializers(build);
+        code = ifd_graph_verify(build->b.graph, IFD_INVALID, build->err);
     }
-    if (code == IFD_OK) {
-        code = add_inputs(build, input, &input_count);
-    }
-    if (code == IFD_OK) {
-        code = build_nodes(build);
-    }
-    if (code == IFD_OK) {
-        code = take_outputs(build, output);
-    }
-    if (code == IFD_OK) {
-        code = ifd_graph_set_io(build->b.graph, input, input_count, output, g->output_count,
-                                build->err);
-    }
-    return code == IFD_OK ? ifd_graph_verify(build->b.graph, IFD_INVALID, build->err) : code;
+    return code == IFD_OK ? describe_ports(build) : code;
 }
 
 static enum ifd_code parse(struct ifd_bytes file, const struct ifd_parse_options *options,
@@ -527,15 +614,13 @@ static enum ifd_code parse(struct ifd_bytes file, const struct ifd_parse_options
                                        .level = &level,
                                        .main = graph,
                                        .nodes_left = IFD_ONNX_INLINED_MAX,
+                                       .wanted = IFD_NONE,
                                        .parsed = ret,
                                        .err = err};
         ifd_builder_init(&build.b, graph, options->limits->tensor_bytes, err);
+        build.b.ask = ifd_onnx_ask;
+        build.b.ask_context = &build;
         code = build_graph(&build);
-        ret->input = build.input;
-    }
-    if (code == IFD_OK) {
-        name_inputs(graph, ret->input);
-        code = describe_outputs(model.graph.output, graph, &ret->output, err);
     }
     if (code == IFD_OK) {
         ret->format = "onnx";

@@ -9,6 +9,12 @@
 /** Nodes that graphs of nodes may become in place of these nodes: loops unroll. */
 #define IFD_ONNX_INLINED_MAX 16384
 
+/** A result of a size that only a run finds: axis as in struct ifd_cut_value. */
+#define IFD_ONNX_ROOMS 4
+struct ifd_onnx_room {
+    uint32_t value, axis;
+};
+
 /** A name of the file and the value that it has so far. */
 struct ifd_onnx_name {
     struct ifd_str text;
@@ -46,6 +52,16 @@ struct ifd_onnx_build {
     bool is_exhausted;      /* nodes_left ran out */
     bool keeps_loops;       /* it did once: loops are not unrolled any more */
     struct ifd_port *input; /* per input of the graph: its shape in the file */
+    uint32_t *graph_input;  /* values */
+    uint32_t graph_input_count;
+    /* Content that only a run finds (cut.c). */
+    uint32_t node;     /* of the model's graph, that is being built */
+    uint32_t asked;    /* questions of this node so far */
+    bool is_stuck;     /* a graph that runs as a whole has asked */
+    uint32_t wanted;   /* value whose content nobody knows yet, or IFD_NONE */
+    uint32_t *resumed; /* per value of options->resume */
+    struct ifd_onnx_room room[IFD_ONNX_ROOMS]; /* results of the wanted size */
+    uint32_t room_count;
     struct ifd_parsed *parsed;
     struct ifd_err *err;
 };
@@ -63,8 +79,23 @@ IFD_NODISCARD enum ifd_code ifd_onnx_define(struct ifd_onnx_build *build, struct
 /** The value of a name in the graph that is being built, IFD_NONE if it has none (yet). */
 uint32_t ifd_onnx_lookup(struct ifd_onnx_build *build, struct ifd_str text);
 
-/** The node that makes a name of the graph that is being translated, NULL if none does. */
+/** The node that makes a name of the graph that is being translated, NULL if none does, or one in
+ *  front of a cut: its inputs are gone. */
 const struct ifd_onnx_node *ifd_onnx_maker(const struct ifd_onnx_build *build, struct ifd_str text);
+/** The entry of a name in a scope, NULL if it has none. */
+struct ifd_onnx_name *ifd_onnx_find(const struct ifd_onnx_scope *scope, struct ifd_str text);
+
+/* ---- cut.c ---- */
+
+/** ifd_builder.ask: context is the build. A question that nobody can answer yet fails, and a cut
+ *  can be made. */
+uint32_t ifd_onnx_ask(void *context, uint32_t value);
+/** Makes the graph end before the node that asked. Takes back the failure. */
+IFD_NODISCARD enum ifd_code ifd_onnx_make_cut(struct ifd_onnx_build *build, struct ifd_cut *ret);
+/** Takes the values of options->resume. */
+IFD_NODISCARD enum ifd_code ifd_onnx_take_resumed(struct ifd_onnx_build *build);
+/** The node that asked is built: names whose content it asked for are constants from here on. */
+void ifd_onnx_learn(struct ifd_onnx_build *build);
 
 /* ---- onnx.c ---- */
 

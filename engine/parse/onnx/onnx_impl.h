@@ -69,6 +69,17 @@ bool ifd_onnx_dtype(int64_t type, enum ifd_dtype *ret);
 bool ifd_onnx_port_dtype(int64_t type, enum ifd_dtype *ret);
 bool ifd_onnx_is_real(enum ifd_dtype dtype);
 
+/* ---- results whose size the data decides (cut.c) ---- */
+
+/** Were the results of this question found by a run? Then they are in ret, in their sizes.
+ *  Otherwise the caller computes them in tensors that have room, and calls ifd_onnx_cut. */
+bool ifd_onnx_is_found(struct ifd_onnx_call *call, uint32_t *ret, uint32_t count);
+/** size: a list whose first number is the size of value[i] along dimension axis[i] (IFD_NONE: it is
+ *  complete); what there is lies dense at the front. Replaces value[] by results in their sizes if
+ *  the size is constant, else fails: a run finds it. */
+void ifd_onnx_cut(struct ifd_onnx_call *call, uint32_t size, uint32_t *value, const uint32_t *axis,
+                  uint32_t count);
+
 /* ---- families of operators: functions for rows ---- */
 
 /* control.c */
@@ -98,12 +109,10 @@ uint32_t ifd_onnx_compared(struct ifd_builder *b, enum ifd_op op, uint32_t x, ui
 uint32_t ifd_onnx_selected(struct ifd_builder *b, uint32_t condition, uint32_t x, uint32_t y);
 
 /* index.c */
-void ifd_onnx_compress(struct ifd_onnx_call *call, int unused);
 void ifd_onnx_gather(struct ifd_onnx_call *call, int unused);
 void ifd_onnx_gather_elements(struct ifd_onnx_call *call, int unused);
 void ifd_onnx_gather_nd(struct ifd_onnx_call *call, int unused);
 void ifd_onnx_hardmax(struct ifd_onnx_call *call, int unused);
-void ifd_onnx_non_zero(struct ifd_onnx_call *call, int unused);
 void ifd_onnx_one_hot(struct ifd_onnx_call *call, int unused);
 void ifd_onnx_reverse_sequence(struct ifd_onnx_call *call, int unused);
 void ifd_onnx_scatter_elements(struct ifd_onnx_call *call, int unused);
@@ -115,6 +124,24 @@ uint32_t ifd_onnx_gathered(struct ifd_builder *b, uint32_t x, uint32_t indices, 
 
 /** x with zeros where dimensions i < k have different indices (move.c). */
 uint32_t ifd_onnx_on_diagonal(struct ifd_builder *b, uint32_t x, uint32_t i, uint32_t k);
+
+/* found.c */
+void ifd_onnx_compress(struct ifd_onnx_call *call, int unused);
+void ifd_onnx_non_max_suppression(struct ifd_onnx_call *call, int unused);
+void ifd_onnx_non_zero(struct ifd_onnx_call *call, int unused);
+void ifd_onnx_unique(struct ifd_onnx_call *call, int unused);
+
+/* text.c */
+#define IFD_ONNX_GRAM_MAX 16 /* length of an n-gram */
+void ifd_onnx_tf_idf(struct ifd_onnx_call *call, int unused);
+
+/* training.c */
+enum ifd_onnx_training { IFD_ONNX_ADAGRAD, IFD_ONNX_ADAM, IFD_ONNX_MOMENTUM };
+void ifd_onnx_train(struct ifd_onnx_call *call, int which); /* enum ifd_onnx_training */
+
+/* sample.c */
+void ifd_onnx_grid_sample(struct ifd_onnx_call *call, int unused);
+void ifd_onnx_roi_align(struct ifd_onnx_call *call, int unused);
 
 /* signal.c */
 enum ifd_onnx_window_function { IFD_ONNX_HANN, IFD_ONNX_HAMMING, IFD_ONNX_BLACKMAN };

@@ -4,6 +4,7 @@
 
 #define ANY UINT32_MAX
 #define MS  "com.microsoft"
+#define TR  "ai.onnx.preview.training"
 
 static const struct ifd_onnx_rule rules[] = {
     /* domain, operator, inputs min max, outputs max, function, argument */
@@ -44,6 +45,7 @@ static const struct ifd_onnx_rule rules[] = {
     {"", "DFT", 1, 3, 1, ifd_onnx_dft, 0},
     {"", "DepthToSpace", 1, 1, 1, ifd_onnx_move, IFD_ONNX_DEPTH_TO_SPACE},
     {"", "DequantizeLinear", 2, 3, 1, ifd_onnx_quantized, IFD_ONNX_DEQUANTIZE},
+    {"", "Det", 1, 1, 1, ifd_onnx_unary, IFD_OP_DET},
     {"", "Div", 2, 2, 1, ifd_onnx_binary, IFD_OP_DIV},
     {"", "Dropout", 1, 3, 2, ifd_onnx_move, IFD_ONNX_DROPOUT},
     {"", "DynamicQuantizeLinear", 1, 1, 3, ifd_onnx_quantized, IFD_ONNX_DYNAMIC_QUANTIZE},
@@ -67,6 +69,7 @@ static const struct ifd_onnx_rule rules[] = {
     {"", "GlobalMaxPool", 1, 1, 1, ifd_onnx_pool, IFD_ONNX_GLOBAL_MAX_POOL},
     {"", "Greater", 2, 2, 1, ifd_onnx_compare, IFD_OP_GREATER},
     {"", "GreaterOrEqual", 2, 2, 1, ifd_onnx_compare, IFD_OP_GREATER_EQUAL},
+    {"", "GridSample", 2, 2, 1, ifd_onnx_grid_sample, 0},
     {"", "GroupNormalization", 3, 3, 1, ifd_onnx_normalize, IFD_ONNX_GROUP_NORMALIZATION},
     {"", "HammingWindow", 1, 1, 1, ifd_onnx_window_function, IFD_ONNX_HAMMING},
     {"", "HannWindow", 1, 1, 1, ifd_onnx_window_function, IFD_ONNX_HANN},
@@ -86,7 +89,7 @@ static const struct ifd_onnx_rule rules[] = {
     {"", "LessOrEqual", 2, 2, 1, ifd_onnx_compare, IFD_OP_LESS_EQUAL},
     {"", "Log", 1, 1, 1, ifd_onnx_unary, IFD_OP_LOG},
     {"", "LogSoftmax", 1, 1, 1, ifd_onnx_soft, IFD_OP_LOG_SOFTMAX},
-    {"", "Loop", 2, ANY, ANY, ifd_onnx_loop, 0},
+    {"", "Loop", 0, ANY, ANY, ifd_onnx_loop, 0},
     {"", "LpNormalization", 1, 1, 1, ifd_onnx_normalize, IFD_ONNX_LP_NORMALIZATION},
     {"", "LpPool", 1, 1, 1, ifd_onnx_pool, IFD_ONNX_LP_POOL},
     {"", "MatMul", 2, 2, 1, ifd_onnx_layer, IFD_ONNX_MATMUL},
@@ -103,6 +106,7 @@ static const struct ifd_onnx_rule rules[] = {
     {"", "Mul", 2, 2, 1, ifd_onnx_binary, IFD_OP_MUL},
     {"", "Neg", 1, 1, 1, ifd_onnx_unary, IFD_OP_NEG},
     {"", "NegativeLogLikelihoodLoss", 2, 3, 1, ifd_onnx_negative_log_likelihood, 0},
+    {"", "NonMaxSuppression", 2, 5, 1, ifd_onnx_non_max_suppression, 0},
     {"", "NonZero", 1, 1, 1, ifd_onnx_non_zero, 0},
     {"", "Not", 1, 1, 1, ifd_onnx_unary, IFD_OP_LOGICAL_NOT},
     {"", "OneHot", 3, 3, 1, ifd_onnx_one_hot, 0},
@@ -131,6 +135,7 @@ static const struct ifd_onnx_rule rules[] = {
     {"", "Reshape", 1, 2, 1, ifd_onnx_move, IFD_ONNX_RESHAPE},
     {"", "Resize", 1, 4, 1, ifd_onnx_resize, 0},
     {"", "ReverseSequence", 2, 2, 1, ifd_onnx_reverse_sequence, 0},
+    {"", "RoiAlign", 3, 3, 1, ifd_onnx_roi_align, 0},
     {"", "Round", 1, 1, 1, ifd_onnx_unary, IFD_OP_ROUND},
     {"", "STFT", 2, 4, 1, ifd_onnx_stft, 0},
     {"", "Scan", 1, ANY, ANY, ifd_onnx_scan, 0},
@@ -160,11 +165,13 @@ static const struct ifd_onnx_rule rules[] = {
     {"", "Swish", 1, 1, 1, ifd_onnx_function, IFD_ONNX_SWISH},
     {"", "Tan", 1, 1, 1, ifd_onnx_function, IFD_ONNX_TAN},
     {"", "Tanh", 1, 1, 1, ifd_onnx_unary, IFD_OP_TANH},
+    {"", "TfIdfVectorizer", 1, 1, 1, ifd_onnx_tf_idf, 0},
     {"", "ThresholdedRelu", 1, 1, 1, ifd_onnx_function, IFD_ONNX_THRESHOLDED_RELU},
     {"", "Tile", 2, 2, 1, ifd_onnx_move, IFD_ONNX_TILE},
     {"", "TopK", 1, 2, 2, ifd_onnx_top_k, 0},
     {"", "Transpose", 1, 1, 1, ifd_onnx_move, IFD_ONNX_TRANSPOSE},
     {"", "Trilu", 1, 2, 1, ifd_onnx_move, IFD_ONNX_TRILU},
+    {"", "Unique", 1, 1, 4, ifd_onnx_unique, 0},
     {"", "Unsqueeze", 1, 2, 1, ifd_onnx_move, IFD_ONNX_UNSQUEEZE},
     {"", "Upsample", 1, 2, 1, ifd_onnx_resize, 1},
     {"", "Where", 3, 3, 1, ifd_onnx_where, 0},
@@ -198,6 +205,9 @@ static const struct ifd_onnx_rule rules[] = {
     {MS, "SkipSimplifiedLayerNormalization", 3, 4, 4, ifd_onnx_microsoft,
      IFD_ONNX_SKIP_RMS_NORMALIZATION},
     {MS, "TransposeMatMul", 2, 2, 1, ifd_onnx_microsoft, IFD_ONNX_FUSED_MATMUL},
+    {TR, "Adagrad", 5, ANY, ANY, ifd_onnx_train, IFD_ONNX_ADAGRAD},
+    {TR, "Adam", 6, ANY, ANY, ifd_onnx_train, IFD_ONNX_ADAM},
+    {TR, "Momentum", 5, ANY, ANY, ifd_onnx_train, IFD_ONNX_MOMENTUM},
 };
 
 const struct ifd_onnx_rule *ifd_onnx_rule(const struct ifd_onnx_node *node)

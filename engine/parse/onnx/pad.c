@@ -17,8 +17,9 @@ static uint32_t pad_amounts(struct ifd_onnx_call *call, uint32_t x, struct ifd_i
     struct ifd_builder *b = call->b;
     const struct ifd_shape shape = shape_of(call, 0);
     const struct ifd_onnx_attr *attr = ifd_onnx_attr(call, "pads");
-    const struct ifd_bytes content =
-        call->input_count > 1 ? ifd_build_content(b, call->input[1]) : (struct ifd_bytes){0};
+    const struct ifd_bytes content = call->input_count > 1
+                                         ? ifd_build_content(b, ifd_build_known(b, call->input[1]))
+                                         : (struct ifd_bytes){0};
     struct ifd_ints axes = {.count = shape.rank};
     for (uint32_t d = 0; d < shape.rank; d++) {
         axes.value[d] = d;

@@ -71,7 +71,7 @@ static bool take_modes(struct ifd_onnx_call *call, bool is_old, struct resize *r
 static uint32_t take_floats(struct ifd_onnx_call *call, uint32_t i, const char *name, float *ret)
 {
     const struct ifd_onnx_attr *attr = name ? ifd_onnx_attr(call, name) : NULL;
-    const uint32_t input = ifd_onnx_input(call, i);
+    const uint32_t input = ifd_build_known(call->b, ifd_onnx_input(call, i));
     const struct ifd_bytes content = ifd_build_content(call->b, input);
     const size_t count = content.size / sizeof(float);
     if (input != IFD_NONE && count > 0 && count <= 2 * IFD_MAX_RANK &&
