@@ -160,6 +160,8 @@ fi
 
 step build-gcc configure_and_build build/gcc -DCMAKE_BUILD_TYPE=Release
 step package deploy/package.sh "$(dpkg --print-architecture)" -DIFD_WERROR=ON
+step proxies packages_unpack "$(dpkg --print-architecture)" build/proxies haproxy nginx caddy
+step schemas tests/deploy/schemas.sh build/schemas
 if [ "$(id -u)" = 0 ]; then # where packages are installed; only root may change its root folder
     step root-folder tests/deploy/root_folder.sh build/debian-root
 fi
@@ -177,7 +179,7 @@ if ! $quick; then
             -DIFD_SYSROOT="$PWD/build/sysroot-$target" -DIFD_SERVER=OFF -DIFD_GPUACC=OFF
         case $target in aarch64) slow=$aarch64_slow ;; armv7) slow=$armv7_slow ;; esac
         test_step "test-$target" "build/$target" -E "$slow"
-        step "package-$target" deploy/package.sh "$arch"
+        step "package-$target" deploy/package.sh "$arch" -DIFD_WERROR=ON
         step "package-test-$target" tests/deploy/foreign_package.sh "$arch"
     done
     step processors-aarch64 run_on_processors build/aarch64 \
