@@ -5,6 +5,7 @@
 
 #include "engine/base/clock.h"
 #include "engine/base/cpu.h"
+#include "engine/base/escape.h"
 #include "engine/base/peak.h"
 #include "engine/base/text.h"
 
@@ -16,7 +17,7 @@ struct bench_options {
     const struct ifd_tool_host *host;
     struct ifd_session_options session;
     uint32_t warmup, iterations;
-    bool json, layers;
+    bool json, layers, sorted;
 };
 
 struct bench_result {
@@ -88,17 +89,21 @@ static double percentile(const double *sorted, uint32_t count, double percent)
 /* A step's time over all iterations: median and tails. */
 struct layer {
     struct ifd_plan_step plan;
+    uint32_t index;
+    uint32_t timed_with; /* the step whose time includes this one's; index: it has its own */
+    double macs;         /* of all steps that its time includes */
     double us, p90_us, p99_us, gmacs;
+    double percent;      /* of the time of all steps */
     double peak_percent; /* 0: unknown, or no multiplications */
 };
 
 /* sorted: room for the iterations. */
-static void layer_of(const struct ifd_session *session, const struct bench_options *options,
-                     const struct bench_result *result, uint32_t index, double *sorted,
-                     struct layer *ret)
+static void time_layer(const struct ifd_session *session, const struct bench_options *options,
+                       const struct bench_result *result, uint32_t index, double *sorted,
+                       struct layer *ret)
 {
     const uint32_t count = options->iterations;
-    *ret = (struct layer){0};
+    *ret = (struct layer){.index = index, .timed_with = index};
     ifd_model_step(session->model, index, &ret->plan);
     for (uint32_t i = 0; i < count; i++) {
         sorted[i] = (double)result->step_ns[(size_t)i * result->step_count + index] / 1e3;
@@ -107,10 +112,39 @@ static void layer_of(const struct ifd_session *session, const struct bench_optio
     ret->us = percentile(sorted, count, 50);
     ret->p90_us = percentile(sorted, count, 90);
     ret->p99_us = percentile(sorted, count, 99);
-    const double macs = (double)ret->plan.step.macs * session->batch; /* the plan is for batch 1 */
-    const double peak = strstr(ret->plan.step.kernel, "q8") ? result->peak_q8 : result->peak_f32;
-    ret->gmacs = ret->us > 0 ? macs / ret->us / 1e3 : 0;
-    ret->peak_percent = peak > 0 ? ret->gmacs / peak * 100 : 0;
+    ret->macs = (double)ret->plan.step.macs * session->batch; /* the plan is for batch 1 */
+}
+
+/* Steps that run together with the one before them (a chain of CpuAcc, a partition of CpuRef) are
+ * not timed alone: their counter stays 0. */
+static bool is_timed_before(const struct layer *before, const struct layer *layer)
+{
+    return layer->p99_us <= 0 && layer->us <= 0 && layer->plan.partition == before->plan.partition;
+}
+
+static void rate_layers(const struct bench_result *result, struct layer *layer)
+{
+    double total_us = 0;
+    for (uint32_t i = 0; i < result->step_count; i++) {
+        total_us += layer[i].us;
+        if (i > 0 && is_timed_before(&layer[i - 1], &layer[i])) {
+            layer[i].timed_with = layer[i - 1].timed_with;
+            layer[layer[i].timed_with].macs += layer[i].macs;
+        }
+    }
+    for (uint32_t i = 0; i < result->step_count; i++) {
+        struct layer *l = &layer[i];
+        const double peak = strstr(l->plan.step.kernel, "q8") ? result->peak_q8 : result->peak_f32;
+        l->gmacs = l->us > 0 ? l->macs / l->us / 1e3 : 0;
+        l->percent = total_us > 0 ? l->us / total_us * 100 : 0;
+        l->peak_percent = peak > 0 ? l->gmacs / peak * 100 : 0;
+    }
+}
+
+static int compare_layers(const void *a, const void *b)
+{
+    const struct layer *x = a, *y = b;
+    return (x->us < y->us) - (x->us > y->us);
 }
 
 static const struct ifd_writer out = {.sink = ifd_session_print};
@@ -125,10 +159,11 @@ static void json_layer(const struct layer *layer, uint32_t batch, const char *be
     const struct ifd_step_info *step = &layer->plan.step;
     ifd_write(&out,
               "%s{\"name\":\"%s\",\"kernel\":\"%s\",\"backend\":\"%s\",\"macs\":%llu,\"us\":%.3f,"
-              "\"p90_us\":%.3f,\"p99_us\":%.3f,\"gmacs\":%.2f,\"peak_percent\":%.1f,\"output\":",
+              "\"p90_us\":%.3f,\"p99_us\":%.3f,\"percent\":%.2f,\"gmacs\":%.2f,"
+              "\"peak_percent\":%.1f,\"step\":%u,\"timed_with\":%u,\"output\":",
               between, step->name, step->kernel, layer->plan.backend,
               (unsigned long long)step->macs * batch, layer->us, layer->p90_us, layer->p99_us,
-              layer->gmacs, layer->peak_percent);
+              layer->percent, layer->gmacs, layer->peak_percent, layer->index, layer->timed_with);
     ifd_write_quoted(&out, step->output);
     ifd_write(&out, "}");
 }
@@ -148,7 +183,8 @@ static void json_info(const struct ifd_session *session)
 }
 
 static void print_json(const struct ifd_session *session, const struct bench_options *options,
-                       const struct bench_result *result, const double *sorted, double *scratch)
+                       const struct bench_result *result, const double *sorted,
+                       const struct layer *layer)
 {
     const uint32_t count = options->iterations;
     ifd_write(&out, "{\"model\":");
@@ -164,9 +200,7 @@ static void print_json(const struct ifd_session *session, const struct bench_opt
         ifd_write(&out, ",\"peak_f32_gmacs\":%.1f,\"peak_q8_gmacs\":%.1f,\"layers\":[",
                   result->peak_f32, result->peak_q8);
         for (uint32_t i = 0; i < result->step_count; i++) {
-            struct layer layer;
-            layer_of(session, options, result, i, scratch, &layer);
-            json_layer(&layer, session->batch, i ? "," : "");
+            json_layer(&layer[i], session->batch, i ? "," : "");
         }
         ifd_write(&out, "]");
     }
@@ -177,8 +211,52 @@ static void print_json(const struct ifd_session *session, const struct bench_opt
     ifd_write(&out, "]}\n");
 }
 
+/* The text in exactly this many columns; the middle of a longer one gives way. A letter may have
+ * several bytes (UTF-8). */
+static void print_column(const char *text, uint32_t columns)
+{
+    char line[1024];
+    uint32_t letters = 0, at = 0;
+    (void)ifd_escape_line(text, line, sizeof(line));
+    for (const char *c = line; *c != '\0'; c++) {
+        letters += ((unsigned char)*c & 0xc0) != 0x80;
+    }
+    const uint32_t head = columns / 2, tail = columns - head - 1;
+    for (const char *c = line; *c != '\0'; c++) {
+        at += ((unsigned char)*c & 0xc0) != 0x80;
+        if (letters <= columns || at <= head || at > letters - tail) {
+            (void)putchar(*c);
+        } else if (at == head + 1 && ((unsigned char)*c & 0xc0) != 0x80) {
+            (void)fputs("…", stdout);
+        }
+    }
+    printf("%*s", letters < columns ? (int)(columns - letters) : 0, "");
+}
+
+/* At most 100 columns. */
+static void print_layer(const struct layer *layer)
+{
+    if (layer->timed_with == layer->index) {
+        printf("%4u %9.2f %5.1f%% %9.2f %6.1f %4.0f%% ", layer->index, layer->us, layer->percent,
+               layer->p99_us, layer->gmacs, layer->peak_percent);
+    } else {
+        char text[32];
+        (void)snprintf(text, sizeof(text), "within step %u", layer->timed_with);
+        printf("%4u %-39s", layer->index, text);
+    }
+    print_column(layer->plan.backend, 7);
+    printf(" ");
+    print_column(layer->plan.step.name, 16);
+    printf(" ");
+    print_column(layer->plan.step.kernel, 14);
+    printf(" ");
+    print_column(layer->plan.step.output, 15);
+    printf("\n");
+}
+
 static void print_text(const struct ifd_session *session, const struct bench_options *options,
-                       const struct bench_result *result, const double *sorted, double *scratch)
+                       const struct bench_result *result, const double *sorted,
+                       const struct layer *layer)
 {
     uint32_t count = options->iterations;
     const double median = percentile(sorted, count, 50);
@@ -201,17 +279,12 @@ static void print_text(const struct ifd_session *session, const struct bench_opt
     }
     if (options->layers) {
         printf("peak of %u threads: %.0f GMAC/s in f32, %.0f in 8 bits\n\n"
-               "step    median us       p90       p99   GMAC/s  peak  backend\n",
+               "step median us  total    p99 us GMAC/s  peak backend operator         kernel       "
+               "  output\n",
                threads_of(options), result->peak_f32, result->peak_q8);
     }
     for (uint32_t i = 0; options->layers && i < result->step_count; i++) {
-        struct layer layer;
-        layer_of(session, options, result, i, scratch, &layer);
-        printf("%4u %12.2f %9.2f %9.2f %8.2f %4.0f%%  %-8s %-28s %-16s ", i, layer.us, layer.p90_us,
-               layer.p99_us, layer.gmacs, layer.peak_percent, layer.plan.backend,
-               layer.plan.step.name, layer.plan.step.kernel);
-        ifd_write_quoted(&out, layer.plan.step.output);
-        printf("\n");
+        print_layer(&layer[i]);
     }
 }
 
@@ -219,8 +292,12 @@ static enum ifd_code report(struct ifd_session *session, const struct bench_opti
                             struct bench_result *result, struct ifd_err *err)
 {
     size_t bytes = options->iterations * sizeof(double);
+    const uint32_t layers = options->layers ? result->step_count : 0;
     double *sorted = ifd_acquire(session->alloc, 2 * bytes);
-    if (!sorted) {
+    struct layer *layer = ifd_acquire_zeroed(session->alloc, layers, sizeof(*layer));
+    if (!sorted || (!layer && layers > 0)) {
+        ifd_release(session->alloc, sorted, 2 * bytes);
+        ifd_release(session->alloc, layer, layers * sizeof(*layer));
         return ifd_fail(err, IFD_NOMEM, "no memory for %u times", options->iterations);
     }
     memcpy(sorted, result->times_ms, bytes);
@@ -230,19 +307,30 @@ static enum ifd_code report(struct ifd_session *session, const struct bench_opti
         const uint32_t threads = threads_of(options);
         result->peak_f32 = threads * ifd_peak_f32(flags);
         result->peak_q8 = threads * ifd_peak_q8(flags);
+        for (uint32_t i = 0; i < layers; i++) {
+            time_layer(session, options, result, i, sorted + options->iterations, &layer[i]);
+        }
+        rate_layers(result, layer);
+    }
+    if (options->sorted && layers > 0) {
+        qsort(layer, layers, sizeof(*layer), compare_layers);
     }
     if (options->json) {
-        print_json(session, options, result, sorted, sorted + options->iterations);
+        print_json(session, options, result, sorted, layer);
     } else {
-        print_text(session, options, result, sorted, sorted + options->iterations);
+        print_text(session, options, result, sorted, layer);
     }
     ifd_release(session->alloc, sorted, 2 * bytes);
+    ifd_release(session->alloc, layer, layers * sizeof(*layer));
     return IFD_OK;
 }
 
 static enum ifd_code check(void *arg, struct ifd_err *err)
 {
     const struct bench_options *options = arg;
+    if (options->sorted && !options->layers) {
+        return ifd_fail(err, IFD_INVALID, "--sort needs --layers");
+    }
     return ifd_session_check(options->host, &options->session, err);
 }
 
@@ -294,6 +382,7 @@ int ifd_tool_bench(const struct ifd_tool_host *host, int argc, char **argv)
          "runs before the measurement (5)"},
         {"iterations", IFD_ARG_NUMBER, &options.iterations, 1, 1000000, "N", "measured runs (50)"},
         {"layers", IFD_ARG_SWITCH, &options.layers, 0, 0, NULL, "time every step of the plan"},
+        {"sort", IFD_ARG_SWITCH, &options.sorted, 0, 0, NULL, "with --layers: slowest first"},
         {"json", IFD_ARG_SWITCH, &options.json, 0, 0, NULL, "one line of JSON instead of text"},
     };
     const struct ifd_command command = {

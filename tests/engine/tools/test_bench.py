@@ -1,6 +1,7 @@
 """Output of `inferd bench`: valid JSON for any file name, figures that agree with each other."""
 import json
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -42,13 +43,37 @@ class Bench(unittest.TestCase):
         for layer in one + four:
             self.assertNotEqual(layer["output"], "")
             if layer["us"] > 0:
-                self.assertAlmostEqual(layer["gmacs"], layer["macs"] / layer["us"] / 1e3,
+                macs = sum(other["macs"] for other in (one if layer in one else four)
+                           if other["timed_with"] == layer["step"])
+                self.assertAlmostEqual(layer["gmacs"], macs / layer["us"] / 1e3,
                                        delta=0.01 + layer["gmacs"] / 100)
 
     def test_text_has_a_line_for_every_step(self):
         steps = json.loads(bench(MODEL, "--json", "--layers"))["layers"]
-        lines = bench(MODEL, "--layers").splitlines()
-        self.assertEqual(len([line for line in lines if line.endswith('"')]), len(steps))
+        text = bench(MODEL, "--layers")
+        rows = re.findall(r"(?m)^ +(\d+) +(?:[\d.]+ +[\d.]+%|within step \d+) ", text)
+        self.assertEqual([str(i) for i in range(len(steps))], rows, text)
+        for line in text.splitlines():
+            self.assertLessEqual(len(line), 100)
+        self.assertAlmostEqual(100, sum(step["percent"] for step in steps), delta=1)
+
+    def test_slowest_steps_come_first(self):
+        layers = json.loads(bench(MODEL, "--json", "--layers", "--sort"))["layers"]
+        times = [layer["us"] for layer in layers]
+        self.assertEqual(sorted(times, reverse=True), times)
+        self.assertEqual(list(range(len(layers))), sorted(layer["step"] for layer in layers))
+
+    def test_long_names_lose_their_middle(self):
+        name = "a long name of a tensor, with an end that tells"
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "named.tflite"
+            model = MODEL.read_bytes()
+            old = json.loads(bench(MODEL, "--json", "--layers"))["layers"][-1]["output"].encode()
+            if len(old) < 20:
+                self.skipTest("the model's last tensor has a short name")
+            new = name.encode()[:len(old) - 10] + b"tells here"
+            path.write_bytes(model.replace(old, new))
+            self.assertRegex(bench(path, "--layers"), "(?m) a long ….*here *$")
 
 
 unittest.main(argv=sys.argv[:1])
