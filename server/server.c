@@ -319,6 +319,7 @@ void ifd_server_destroy(struct ifd_server *server)
     if (server->loop) {
         ifd_completions_drain(&server->completions);
     }
+    ifd_watch_destroy(server->notice_watch);
     ifd_repo_destroy(server->repo);
     ifd_pool_destroy(server->pool);
     ifd_quarantine_close(server->quarantine);

@@ -42,6 +42,7 @@ struct ifd_server {
     struct ifd_http *http;
     struct ifd_socket_file http_file, admin_file;
     struct ifd_timer *stop_timer, *poll_timer, *slack_timer;
+    struct ifd_watch *notice_watch; /* of changed folders */
     struct ifd_served_options served;
     struct ifd_metrics *metrics;
     struct ifd_access_log *access_log;

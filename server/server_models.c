@@ -145,6 +145,11 @@ static void next_poll(void *context, uint64_t wait_ms)
     }
 }
 
+static void on_notice(void *arg)
+{
+    ifd_repo_notice(((struct ifd_server *)arg)->repo);
+}
+
 static void on_poll_timer(void *arg)
 {
     ifd_repo_poll(((struct ifd_server *)arg)->repo);
@@ -203,7 +208,12 @@ enum ifd_code ifd_server_create_repo(struct ifd_server *server, struct ifd_err *
         .quarantine = server->quarantine,
         .is_stopping = &server->is_stopping,
     };
-    return ifd_repo_create(&repo, &server->repo, err);
+    code = ifd_repo_create(&repo, &server->repo, err);
+    if (!code && ifd_repo_notice_fd(server->repo) >= 0) {
+        code = ifd_watch_create(server->loop, ifd_repo_notice_fd(server->repo), on_notice, server,
+                                &server->notice_watch, err);
+    }
+    return code;
 }
 
 enum ifd_code ifd_server_begin_loading(struct ifd_server *server, struct ifd_err *err)

@@ -25,7 +25,8 @@ struct ifd_index_row {
     const char *name;
     int64_t version;
     enum ifd_model_state state;
-    const char *reason; /* "" if there is none */
+    const char *reason;  /* "" if there is none */
+    const char *pending; /* what the model waits for; NULL: nothing */
     /* Loads of this content that failed in a row, and seconds until the next one, even while older
      * content serves. IFD_RETRY_NEVER: no load before the content changes or a client asks. */
     uint32_t attempts; /* 0: none failed */

@@ -46,6 +46,9 @@ static void put_row(void *arg, const struct ifd_index_row *row)
         ifd_json_member_text(out, "next_retry",
                              row->retry_secs == IFD_RETRY_NEVER ? "never" : number);
     }
+    if (row->pending) { /* not in Triton */
+        ifd_json_member_text(out, "pending", row->pending);
+    }
     ifd_json_end(out, '}');
 }
 

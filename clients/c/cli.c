@@ -15,7 +15,6 @@ enum {
     EXIT_USAGE = 2,       /* wrong arguments or files */
     EXIT_UNREACHABLE = 3, /* no answer */
     TOKEN_BYTES = 1024,
-    FILE_BYTES_MAX = 2147483647, /* the largest --http-max-input-size of a server */
 };
 
 static int exit_status(enum ifd_client_code code)
@@ -43,7 +42,8 @@ enum ifd_client_code ifd_cli_fail(struct ifd_client_err *err, const char *subjec
     return IFD_CLIENT_INVALID;
 }
 
-/* Opens a regular file of at most FILE_BYTES_MAX; a negative descriptor after err is filled. */
+/* Opens a regular file of at most IFD_CLI_FILE_BYTES_MAX; a negative descriptor after err is
+ * filled. */
 static int open_file(const char *path, size_t *ret_bytes, struct ifd_client_err *err)
 {
     struct stat info;
@@ -55,10 +55,10 @@ static int open_file(const char *path, size_t *ret_bytes, struct ifd_client_err 
         ifd_cli_fail(err, path, "is a directory, expected a file");
     } else if (!S_ISREG(info.st_mode)) {
         ifd_cli_fail(err, path, "is no regular file");
-    } else if (info.st_size > FILE_BYTES_MAX) {
+    } else if (info.st_size > IFD_CLI_FILE_BYTES_MAX) {
         char why[80];
         snprintf(why, sizeof(why), "has %lld bytes, at most %d can be sent",
-                 (long long)info.st_size, FILE_BYTES_MAX);
+                 (long long)info.st_size, IFD_CLI_FILE_BYTES_MAX);
         ifd_cli_fail(err, path, why);
     } else {
         *ret_bytes = (size_t)info.st_size;
@@ -124,9 +124,38 @@ static bool parse_count(const char *text, long max, long *ret_value)
     return true;
 }
 
+static bool apply_number(int option, const char *value, struct ifd_cli_arguments *args)
+{
+    const long max = option == 'C' ? IFD_CLI_CLIENTS_MAX : 1000000;
+    long number = 0;
+    if (!parse_count(value, max, &number)) {
+        fprintf(stderr, "inferctl: \"%s\" is not a number from 1 to %ld\n", value, max);
+        return false;
+    }
+    switch (option) {
+    case 't':
+        args->timeout_ms = number * 1000;
+        break;
+    case 'k':
+        args->top_count = (unsigned)number;
+        break;
+    case 'C':
+        args->clients = (unsigned)number;
+        break;
+    case 'R':
+        args->rate = (unsigned)number;
+        break;
+    case 'S':
+        args->seconds = (unsigned)number;
+        break;
+    default:
+        args->warm_up = (unsigned)number;
+    }
+    return true;
+}
+
 static bool apply_option(int option, const char *value, struct ifd_cli_arguments *args)
 {
-    long number = 0;
     switch (option) {
     case 'u':
         args->url = value;
@@ -156,18 +185,16 @@ static bool apply_option(int option, const char *value, struct ifd_cli_arguments
         }
         args->inputs[args->input_count++] = value;
         return true;
+    case 'J':
+        args->is_report_json = true;
+        return true;
     case 't':
     case 'k':
-        if (!parse_count(value, 1000000, &number)) {
-            fprintf(stderr, "inferctl: \"%s\" is not a number from 1 to 1000000\n", value);
-            return false;
-        }
-        if (option == 't') {
-            args->timeout_ms = number * 1000;
-        } else {
-            args->top_count = (unsigned)number;
-        }
-        return true;
+    case 'C':
+    case 'R':
+    case 'S':
+    case 'W':
+        return apply_number(option, value, args);
     default: /* getopt has printed the reason */
         return false;
     }
@@ -238,10 +265,22 @@ static enum ifd_client_code connect_and_run(const struct command *command,
         code = ifd_client_create(options, &client, err);
     }
     if (code == IFD_CLIENT_OK) {
-        code = command->run(client, args, err);
+        struct ifd_cli_arguments connected = *args;
+        connected.connection = options;
+        code = command->run(client, &connected, err);
     }
     ifd_client_destroy(client);
     return code;
+}
+
+/* Shows on a terminal what takes long. */
+static void show_wait(void *arg, double seconds)
+{
+    const struct ifd_cli_arguments *args = arg;
+    if (seconds >= 2) {
+        fprintf(stderr, "\r%s%s%s: waiting for %.0f s \033[K", args->command,
+                args->model ? " " : "", args->model ? args->model : "", seconds);
+    }
 }
 
 static int run(const struct command *command, const struct ifd_cli_arguments *args)
@@ -255,9 +294,15 @@ static int run(const struct command *command, const struct ifd_cli_arguments *ar
             return EXIT_USAGE;
         }
     }
+    const bool is_watched = isatty(STDERR_FILENO) == 1 && command->run != ifd_cli_bench;
     struct ifd_client_options options = {.url = args->admin_socket ? url : args->url,
-                                         .timeout_ms = args->timeout_ms};
+                                         .timeout_ms = args->timeout_ms,
+                                         .waits = is_watched ? show_wait : NULL,
+                                         .waits_arg = (void *)(uintptr_t)args};
     enum ifd_client_code code = connect_and_run(command, args, &options, &err);
+    if (is_watched) {
+        fputs("\r\033[K", stderr);
+    }
     if (code == IFD_CLIENT_OK && (fflush(stdout) != 0 || ferror(stdout))) {
         code = ifd_cli_fail(&err, "standard output", "it cannot be written");
     }
@@ -265,6 +310,12 @@ static int run(const struct command *command, const struct ifd_cli_arguments *ar
         fprintf(stderr, "inferctl: %s\n", err.text);
     }
     return exit_status(code);
+}
+
+/* No model has such a name. */
+static bool is_url(const char *word)
+{
+    return strstr(word, "://") != NULL || strncmp(word, "unix:", 5) == 0;
 }
 
 int main(int argc, char **argv)
@@ -281,7 +332,8 @@ int main(int argc, char **argv)
     if (argc == 2 && ifd_cli_print(argv[1])) {
         return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_USAGE;
     }
-    struct ifd_cli_arguments args = {.url = "http://127.0.0.1:8000"};
+    struct ifd_cli_arguments args = {
+        .url = "http://127.0.0.1:8000", .clients = 1, .seconds = 10, .warm_up = 1};
     for (int option = 0; (option = getopt_long(argc, argv, "h", options, NULL)) != -1;) {
         if (option == 'h') {
             ifd_cli_usage(stdout);
@@ -292,6 +344,9 @@ int main(int argc, char **argv)
         }
     }
     args.command = optind < argc ? argv[optind] : NULL;
+    if (optind + 1 < argc && is_url(argv[optind + 1])) {
+        args.url = argv[++optind];
+    }
     args.model = optind + 1 < argc ? argv[optind + 1] : NULL;
     const struct command *command =
         find_command(&args, optind + 2 < argc ? argv[optind + 2] : NULL);

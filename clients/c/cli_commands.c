@@ -17,6 +17,27 @@ static void print_json(char *text)
     ifd_client_text_free(text);
 }
 
+/* The columns of the header that the row has, up to the last one. */
+static void print_index_row(const json_t *model)
+{
+    static const char *const fields[] = {"name",   "version",  "state",     "pending",
+                                         "reason", "attempts", "next_retry"};
+    size_t skipped = 0;
+    for (size_t f = 0; f < sizeof(fields) / sizeof(fields[0]); f++) {
+        const char *value = json_string_value(json_object_get(model, fields[f]));
+        if (!value || value[0] == '\0') {
+            skipped++;
+            continue;
+        }
+        for (; skipped > 0; skipped--) {
+            putchar('\t');
+        }
+        printf("%s", value);
+        skipped = 1;
+    }
+    printf("\n");
+}
+
 enum ifd_client_code ifd_cli_index(struct ifd_client *client, const struct ifd_cli_arguments *args,
                                    struct ifd_client_err *err)
 {
@@ -28,16 +49,10 @@ enum ifd_client_code ifd_cli_index(struct ifd_client *client, const struct ifd_c
     }
     json_t *root = json_loads(text, 0, NULL), *model = NULL;
     size_t i = 0;
+    printf("MODEL\tVERSION\tSTATE\tPENDING\tREASON\tATTEMPTS\tNEXT_RETRY\n");
     json_array_foreach(root, i, model)
     {
-        const char *fields[] = {"name", "version", "state", "reason", "attempts", "next_retry"};
-        for (size_t f = 0; f < sizeof(fields) / sizeof(fields[0]); f++) {
-            const char *value = json_string_value(json_object_get(model, fields[f]));
-            if (f < 4 || value) { /* only models whose load failed have the last two */
-                printf("%s%s", f == 0 ? "" : "\t", value ? value : "");
-            }
-        }
-        printf("\n");
+        print_index_row(model);
     }
     json_decref(root);
     ifd_client_text_free(text);
@@ -88,6 +103,32 @@ enum ifd_client_code ifd_cli_config(struct ifd_client *client, const struct ifd_
     return code;
 }
 
+/* Says which versions of the model serve now. A client that may load but not see the index only
+ * learns that it is loaded. */
+static void tell_loaded(struct ifd_client *client, const char *name)
+{
+    char *text = NULL;
+    json_t *root = NULL, *model = NULL;
+    size_t i = 0, told = 0;
+    if (ifd_client_index(client, true, &text, NULL) == IFD_CLIENT_OK) {
+        root = json_loads(text, 0, NULL);
+    }
+    json_array_foreach(root, i, model)
+    {
+        const char *other = json_string_value(json_object_get(model, "name"));
+        const char *version = json_string_value(json_object_get(model, "version"));
+        if (other && version && strcmp(other, name) == 0) {
+            printf("loaded %s version %s\n", name, version);
+            told++;
+        }
+    }
+    if (told == 0) {
+        printf("loaded %s\n", name);
+    }
+    json_decref(root);
+    ifd_client_text_free(text);
+}
+
 enum ifd_client_code ifd_cli_load(struct ifd_client *client, const struct ifd_cli_arguments *args,
                                   struct ifd_client_err *err)
 {
@@ -104,7 +145,7 @@ enum ifd_client_code ifd_cli_load(struct ifd_client *client, const struct ifd_cl
         code = ifd_client_load(client, args->model, config, err);
     }
     if (code == IFD_CLIENT_OK) {
-        printf("loaded\n");
+        tell_loaded(client, args->model);
     }
     free(config);
     return code;

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum {
     DEFAULT_CONNECT_TIMEOUT_MS = 5000,
@@ -22,6 +23,9 @@ struct ifd_client {
     char *name;          /* the URL or path of the caller, for messages */
     char *authorization; /* a header line; NULL: none */
     size_t max_answer_bytes;
+    void (*waits)(void *arg, double seconds); /* ifd_client_options' */
+    void *waits_arg;
+    struct timespec sent;
 };
 
 enum ifd_client_code ifd_client_fail(struct ifd_client_err *err, enum ifd_client_code code,
@@ -105,6 +109,18 @@ void ifd_client_text_free(char *text)
     free(text);
 }
 
+static int tell_wait(void *context, curl_off_t down_total, curl_off_t down, curl_off_t up_total,
+                     curl_off_t up)
+{
+    const struct ifd_client *client = context;
+    struct timespec now;
+    (void)down_total, (void)down, (void)up_total, (void)up;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    client->waits(client->waits_arg, (double)(now.tv_sec - client->sent.tv_sec) +
+                                         (double)(now.tv_nsec - client->sent.tv_nsec) / 1e9);
+    return 0;
+}
+
 static bool set_options(struct ifd_client *client, const struct ifd_client_options *options,
                         const char *socket_path)
 {
@@ -115,7 +131,11 @@ static bool set_options(struct ifd_client *client, const struct ifd_client_optio
            curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, options->timeout_ms) == CURLE_OK &&
            curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L) == CURLE_OK &&
            curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK &&
-           curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, socket_path) == CURLE_OK;
+           curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, socket_path) == CURLE_OK &&
+           (!client->waits ||
+            (curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L) == CURLE_OK &&
+             curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, tell_wait) == CURLE_OK &&
+             curl_easy_setopt(curl, CURLOPT_XFERINFODATA, client) == CURLE_OK));
 }
 
 enum ifd_client_code ifd_client_create(const struct ifd_client_options *options,
@@ -141,6 +161,8 @@ enum ifd_client_code ifd_client_create(const struct ifd_client_options *options,
     }
     client->max_answer_bytes =
         options->max_answer_bytes != 0 ? options->max_answer_bytes : DEFAULT_MAX_ANSWER_BYTES;
+    client->waits = options->waits;
+    client->waits_arg = options->waits_arg;
     client->base = text_copy(url);
     client->name = text_copy(socket_path ? socket_path : url);
     client->authorization = options->token ? authorization_of(options->token) : NULL;
@@ -332,6 +354,7 @@ enum ifd_client_code ifd_client_send(struct ifd_client *client, const struct ifd
         ifd_client_fail(err, code, "out of memory");
         goto out;
     }
+    clock_gettime(CLOCK_MONOTONIC, &client->sent);
     code = judge(client, &receipt, curl_easy_perform(client->curl), curl_text, err);
     if (code == IFD_CLIENT_OK) {
         ret_answer->json_bytes = receipt.has_json_bytes ? receipt.json_bytes : receipt.body.size;

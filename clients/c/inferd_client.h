@@ -54,6 +54,10 @@ struct ifd_client_options {
     long connect_timeout_ms; /**< 0: 5 s */
     long timeout_ms;         /**< for one whole call; 0: none */
     size_t max_answer_bytes; /**< 0: 1 GiB */
+    /** Called once a second or more often while a call lasts, with the seconds that it has taken so
+     *  far. Thread: that of the call. It must not use the client. NULL: none. */
+    void (*waits)(void *arg, double seconds);
+    void *waits_arg;
 };
 
 /** Makes a client. Nothing is sent yet: the first call connects. */

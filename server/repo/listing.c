@@ -124,6 +124,9 @@ enum ifd_code ifd_repo_load_all(struct ifd_repo *repo, const char *const *only, 
     if (!code && repo->watch) {
         ifd_repo_plan_poll(repo);
     }
+    if (!code && repo->starting == 0) {
+        ifd_repo_plan_first_poll(repo);
+    }
     return code;
 }
 

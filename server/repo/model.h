@@ -58,6 +58,7 @@ struct ifd_repo_model {
     /* Logged: since when newer content waits for a file (0: it does not), and that this is long. */
     uint64_t awaits_since_ns;
     bool is_wait_long;
+    bool is_pending;                        /* newer content waits for something */
     struct ifd_repo_op *first_op, *last_op; /* the first runs */
 };
 

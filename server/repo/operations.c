@@ -189,6 +189,7 @@ static void finish_load(struct ifd_repo_op *op)
 static void load_work(void *arg)
 {
     struct ifd_repo_op *op = arg;
+    atomic_store(&op->has_begun, true);
     ifd_load_model(&op->load);
 }
 
@@ -312,7 +313,9 @@ static void drop_first(struct ifd_repo *repo, struct ifd_repo_model *model)
     struct ifd_repo_op *op = model->first_op;
     model->first_op = op->next;
     model->last_op = op->next ? model->last_op : NULL;
-    repo->starting -= op->is_start;
+    if (op->is_start && --repo->starting == 0) {
+        ifd_repo_plan_first_poll(repo);
+    }
     ifd_release(alloc, op->load.version, op->load.version_capacity * sizeof(*op->load.version));
     ifd_release(alloc, (void *)(uintptr_t)op->load.live,
                 op->load.live_count * sizeof(*op->load.live));
@@ -351,6 +354,7 @@ enum ifd_code ifd_repo_add_op(struct ifd_repo *repo, struct ifd_repo_model *mode
     *op = *what;
     op->repo = repo;
     op->model = model;
+    op->since_ns = ifd_now_ns(repo->options.clock);
     repo->starting += op->is_start;
     bool is_first = !model->first_op;
     *(is_first ? &model->first_op : &model->last_op->next) = op;

@@ -5,9 +5,11 @@
 #include <string.h>
 
 #include "engine/base/str.h"
+#include "server/repo/notice.h"
 
 #define SECOND_NS    ((uint64_t)1000000000)
 #define LONG_WAIT_NS (60 * SECOND_NS)
+#define NOTICE_NS    (SECOND_NS / 5) /* a change is rarely alone: from a notice to its scan */
 
 struct poll {
     struct ifd_repo *repo;
@@ -33,11 +35,26 @@ static void act(struct ifd_repo *repo, const struct ifd_watcher_action *action)
     }
 }
 
+/* Before the folder is read, so that no change is missed. */
+static void watch_folder(void *context, int root, const char *path)
+{
+    struct ifd_repo *repo = context;
+    if (repo->notice_fd >= 0 && !ifd_notice_add(repo->notice_fd, root, path) &&
+        !atomic_exchange(&repo->is_notice_full, true)) {
+        ifd_log_warn(repo->options.log, "changes of some folders are found by polling only",
+                     "reason=%s", "fs.inotify.max_user_watches is reached");
+    }
+}
+
 static void poll_work(void *arg)
 {
     struct poll *poll = arg;
-    const struct ifd_repo_options *options = &poll->repo->options;
-    ifd_scan_all(options->dir, options->dir_count, &poll->arena, &poll->scan);
+    struct ifd_repo *repo = poll->repo;
+    const struct ifd_scan_where where = {.dir = repo->options.dir,
+                                         .dir_count = repo->options.dir_count,
+                                         .entered = watch_folder,
+                                         .context = repo};
+    ifd_scan_all(&where, &poll->arena, &poll->scan);
 }
 
 /* A repository that is suddenly empty may be a lost mount. */
@@ -82,17 +99,27 @@ static void tell_wait(struct ifd_repo *repo, const char *name, const char *file,
 static void tell_waits(struct ifd_repo *repo, const struct ifd_scan *scan)
 {
     uint64_t since_ns = 0;
+    const uint64_t now_ns = ifd_now_ns(repo->options.clock);
     for (uint32_t i = 0; i < scan->count; i++) {
-        const char *file = ifd_watcher_awaits(repo->watch, scan->model[i].name, &since_ns);
+        const char *name = scan->model[i].name;
+        const bool is_pending = ifd_watcher_pending(repo->watch, name, now_ns).kind;
+        struct ifd_repo_model *model =
+            is_pending ? ifd_repo_find_or_add(repo, ifd_str(name)) : NULL;
+        if (model) {
+            model->is_pending = true;
+        }
+        const char *file = ifd_watcher_awaits(repo->watch, name, &since_ns);
         if (file) {
-            tell_wait(repo, scan->model[i].name, file, since_ns);
+            tell_wait(repo, name, file, since_ns);
         }
     }
     for (uint32_t i = repo->model_count; i > 0; i--) {
         struct ifd_repo_model *model = repo->model[i - 1];
-        if (model->awaits_since_ns > 0 &&
-            !ifd_watcher_awaits(repo->watch, model->name, &since_ns)) {
+        if (!ifd_watcher_awaits(repo->watch, model->name, &since_ns)) {
             model->awaits_since_ns = 0;
+        }
+        if (model->is_pending && !ifd_watcher_pending(repo->watch, model->name, now_ns).kind) {
+            model->is_pending = false;
             ifd_repo_remove_if_empty(repo, model);
         }
     }
@@ -139,10 +166,32 @@ void ifd_repo_plan_poll(struct ifd_repo *repo)
 {
     const struct ifd_repo_host *host = &repo->options.host;
     const uint64_t now_ns = ifd_now_ns(repo->options.clock);
-    const uint64_t wait_ns = ifd_watcher_wait_ns(repo->watch, now_ns);
+    uint64_t wait_ns = ifd_watcher_wait_ns(repo->watch, now_ns);
+    wait_ns = repo->is_noticed && wait_ns > NOTICE_NS ? NOTICE_NS : wait_ns;
     if (!repo->poll && now_ns + wait_ns < repo->next_poll_ns) {
         repo->next_poll_ns = now_ns + wait_ns;
         host->next_poll(host->context, wait_ns / 1000000 + 1);
+    }
+}
+
+void ifd_repo_plan_first_poll(struct ifd_repo *repo)
+{
+    if (repo->notice_fd >= 0) {
+        repo->is_noticed = true;
+        ifd_repo_plan_poll(repo);
+    }
+}
+
+int ifd_repo_notice_fd(const struct ifd_repo *repo)
+{
+    return repo->notice_fd;
+}
+
+void ifd_repo_notice(struct ifd_repo *repo)
+{
+    if (ifd_notice_take(repo->notice_fd)) {
+        repo->is_noticed = true;
+        ifd_repo_plan_poll(repo);
     }
 }
 
@@ -158,6 +207,7 @@ void ifd_repo_poll(struct ifd_repo *repo)
         ifd_arena_init(&poll->arena, repo->options.alloc, IFD_SCAN_ARENA_BYTES);
         if (!host->run_off_loop(host->context, poll_work, poll_done, poll, NULL)) {
             repo->poll = poll;
+            repo->is_noticed = false;
             return;
         }
         ifd_release(repo->options.alloc, poll, sizeof(*poll));

@@ -3,9 +3,11 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "engine/base/str.h"
 #include "server/repo/load_version.h"
+#include "server/repo/notice.h"
 
 #define ABSENT_SCANS 2
 
@@ -35,6 +37,7 @@ enum ifd_code ifd_repo_create(const struct ifd_repo_options *options, struct ifd
         return ifd_fail(err, IFD_NOMEM, "no memory for the repository");
     }
     repo->options = *options;
+    repo->notice_fd = -1;
     repo->dir_capacity = options->dir_count;
     repo->was_full =
         ifd_acquire_zeroed(options->alloc, options->dir_count, sizeof(*repo->was_full));
@@ -57,6 +60,10 @@ enum ifd_code ifd_repo_create(const struct ifd_repo_options *options, struct ifd
     if (code) {
         ifd_repo_destroy(repo);
         return code;
+    }
+    struct ifd_err notice = {0};
+    if (repo->watch && ifd_notice_open(&repo->notice_fd, &notice)) {
+        ifd_log_warn(options->log, "changes are found by polling only", "reason=%s", notice.text);
     }
     *ret_repo = repo;
     return IFD_OK;
@@ -95,6 +102,9 @@ void ifd_repo_destroy(struct ifd_repo *repo)
         ifd_version_destroy(&repo->options, version);
     }
     ifd_watcher_destroy(repo->watch);
+    if (repo->notice_fd >= 0) {
+        (void)close(repo->notice_fd);
+    }
     ifd_release(alloc, repo->was_full, repo->dir_capacity * sizeof(*repo->was_full));
     ifd_release(alloc, (void *)(uintptr_t)repo->dir, repo->dir_capacity * sizeof(*repo->dir));
     ifd_release(alloc, repo->model, repo->capacity * sizeof(struct ifd_repo_model *));
@@ -243,7 +253,7 @@ void ifd_repo_remove(struct ifd_repo *repo, struct ifd_repo_model *model)
 void ifd_repo_remove_if_empty(struct ifd_repo *repo, struct ifd_repo_model *model)
 {
     if (model->version_count == 0 && !model->first_op && model->reason[0] == '\0' &&
-        !model->is_listed && model->awaits_since_ns == 0) {
+        !model->is_listed && !model->is_pending) {
         ifd_repo_remove(repo, model);
     }
 }

@@ -94,6 +94,12 @@ void ifd_repo_unload(struct ifd_repo *repo, struct ifd_str name, ifd_repo_done_f
  *  be 0. */
 void ifd_repo_poll(struct ifd_repo *repo);
 
+/** Descriptor that is readable when something changed in the folders: call ifd_repo_notice then.
+ *  -1: there is none. */
+int ifd_repo_notice_fd(const struct ifd_repo *repo);
+/** Brings the next scan forward if something changed. */
+void ifd_repo_notice(struct ifd_repo *repo);
+
 /** Scans the folders off the loop, adds new models to the index, removes models that are gone and
  *  not loaded, then calls done. Calls during a scan wait for the next one. While models are being
  *  loaded, and when folders cannot be read, the index stays. Errors: only NOMEM. */
@@ -136,6 +142,11 @@ uint64_t ifd_repo_retry_ns(const struct ifd_repo *repo, const struct ifd_repo_mo
  *  repository, valid until the next call; NULL: none. ret_ns: since how long. */
 const char *ifd_repo_awaits(const struct ifd_repo *repo, const struct ifd_repo_model *model,
                             uint64_t *ret_ns);
+
+/** Says what the model waits for: a load or unload, or newer content that is not loaded yet. False:
+ *  nothing. */
+bool ifd_repo_tell_pending(const struct ifd_repo *repo, const struct ifd_repo_model *model,
+                           char *text, size_t size);
 
 /** Returns OK, or UNAVAILABLE with the first model that should serve and does not. */
 IFD_NODISCARD enum ifd_code ifd_repo_check(const struct ifd_repo *repo, struct ifd_err *err);

@@ -3,6 +3,8 @@
 #ifndef INFERD_SERVER_REPO_REPO_IMPL_H
 #define INFERD_SERVER_REPO_REPO_IMPL_H
 
+#include <stdatomic.h>
+
 #include "server/repo/load_model.h"
 #include "server/repo/watcher.h"
 
@@ -18,6 +20,9 @@ struct ifd_repo {
     bool *was_full;                      /* per repository: it once had a model */
     struct ifd_watcher *watch;           /* NULL: not in mode poll */
     struct poll *poll;                   /* running scan; polling.c */
+    int notice_fd;                       /* notice.h; -1: none */
+    bool is_noticed;                     /* something changed since the last scan began */
+    atomic_bool is_notice_full;          /* the kernel watches no more folders */
     uint64_t next_poll_ns;               /* start of the next scan, if none runs */
     char poll_fault[IFD_ERR_TEXT_BYTES]; /* why the last scan was incomplete; "": it was not */
     struct refresh *refresh; /* running listing, and callers that wait for the next one */
@@ -34,6 +39,8 @@ struct ifd_repo_op {
     struct ifd_repo_model *model;
     struct ifd_model_load load;
     enum ifd_repo_op_kind kind;
+    uint64_t since_ns;     /* when it was asked for */
+    atomic_bool has_begun; /* a thread loads */
     bool is_start;         /* the server is not ready before it ends */
     ifd_repo_done_fn done; /* may be NULL */
     void *arg;
@@ -44,8 +51,8 @@ struct ifd_repo_model *ifd_repo_known(const struct ifd_repo *repo, struct ifd_st
 /** NULL without memory. */
 struct ifd_repo_model *ifd_repo_find_or_add(struct ifd_repo *repo, struct ifd_str name);
 void ifd_repo_remove(struct ifd_repo *repo, struct ifd_repo_model *model);
-/** The same if the model is empty: no version, operation, reason, folder at the start, nor file
- *  that it waits for. */
+/** The same if the model is empty: no version, operation, reason, folder at the start, nor content
+ *  that waits. */
 void ifd_repo_remove_if_empty(struct ifd_repo *repo, struct ifd_repo_model *model);
 /** Updates the list of ready versions after a change. */
 void ifd_repo_list_ready(struct ifd_repo_model *model);
@@ -58,6 +65,8 @@ void ifd_repo_retire(struct ifd_repo *repo, struct ifd_version *version);
 
 /** Plans the next poll when the watcher wants it, not later than planned. */
 void ifd_repo_plan_poll(struct ifd_repo *repo);
+/** Plans a scan soon after the start, which watches the folders. */
+void ifd_repo_plan_first_poll(struct ifd_repo *repo);
 
 /** Appends a copy of what to its model's list. Errors: NOMEM. */
 IFD_NODISCARD enum ifd_code ifd_repo_add_op(struct ifd_repo *repo, struct ifd_repo_model *model,

@@ -51,6 +51,7 @@ static uint64_t digest_entry(uint64_t digest, const char *path, const struct sta
 }
 
 struct walk {
+    const struct ifd_scan_where *where; /* NULL: nobody is told of folders */
     int root;
     struct ifd_arena *arena;
     struct ifd_scan_model *model;
@@ -101,11 +102,19 @@ static enum ifd_code walk_entry(const struct walk *w, const char *dir, const cha
     return IFD_OK;
 }
 
+static void enter(const struct ifd_scan_where *where, int root, const char *path)
+{
+    if (where && where->entered) {
+        where->entered(where->context, root, path);
+    }
+}
+
 /* depth 0: the model's own folder, 1: that of a version. */
 static enum ifd_code walk_folder(struct walk w, const char *path, const struct stat *info,
                                  unsigned depth, struct ifd_err *err)
 {
     struct ifd_folder_names names = {0};
+    enter(w.where, w.root, path);
     enum ifd_code code = ifd_folder_list(w.root, path, w.arena, &names, err);
     w.is_summed = w.is_summed || (depth == 1 && has_sums(&names));
     if (!code && info) {
@@ -117,14 +126,21 @@ static enum ifd_code walk_folder(struct walk w, const char *path, const struct s
     return code;
 }
 
-enum ifd_code ifd_scan_one(int root, const char *name, struct ifd_arena *arena,
-                           struct ifd_scan_model *ret, struct ifd_err *err)
+static enum ifd_code scan_model(const struct ifd_scan_where *where, int root, const char *name,
+                                struct ifd_arena *arena, struct ifd_scan_model *ret,
+                                struct ifd_err *err)
 {
     struct ifd_scan_model model = {.name = name, .fingerprint = IFD_DIGEST_START};
-    const struct walk w = {.root = root, .arena = arena, .model = &model};
+    const struct walk w = {.where = where, .root = root, .arena = arena, .model = &model};
     enum ifd_code code = walk_folder(w, name, NULL, 0, err);
     *ret = code ? (struct ifd_scan_model){.name = name, .fingerprint = 1, .unsummed = 1} : model;
     return code;
+}
+
+enum ifd_code ifd_scan_one(int root, const char *name, struct ifd_arena *arena,
+                           struct ifd_scan_model *ret, struct ifd_err *err)
+{
+    return scan_model(NULL, root, name, arena, ret, err);
 }
 
 static int compare_models(const void *a, const void *b)
@@ -133,15 +149,17 @@ static int compare_models(const void *a, const void *b)
                   ((const struct ifd_scan_model *)b)->name);
 }
 
-static enum ifd_code scan_root(const char *dir, uint64_t bit, struct ifd_arena *arena,
-                               struct ifd_scan *scan, uint32_t *ret_count, struct ifd_err *err)
+static enum ifd_code scan_root(const struct ifd_scan_where *where, uint32_t d,
+                               struct ifd_arena *arena, struct ifd_scan *scan, uint32_t *ret_count,
+                               struct ifd_err *err)
 {
     int root = -1;
     struct ifd_folder_names names = {0};
-    enum ifd_code code = ifd_folder_open(dir, &root, err);
+    enum ifd_code code = ifd_folder_open(where->dir[d], &root, err);
     if (code) {
         return code;
     }
+    enter(where, root, ".");
     code = ifd_layout_models(root, arena, &names, err);
     struct ifd_scan_model *grown =
         code ? NULL : ifd_arena_take_array(arena, scan->count + names.count, sizeof(*grown));
@@ -154,8 +172,8 @@ static enum ifd_code scan_root(const char *dir, uint64_t bit, struct ifd_arena *
     scan->model = grown ? grown : scan->model;
     for (uint32_t i = 0; i < names.count && !code; i++) {
         /* If it cannot be read, a load says why. */
-        (void)ifd_scan_one(root, names.name[i], arena, &scan->model[scan->count], NULL);
-        scan->model[scan->count++].roots = bit;
+        (void)scan_model(where, root, names.name[i], arena, &scan->model[scan->count], NULL);
+        scan->model[scan->count++].roots = ifd_scan_root(d);
     }
     *ret_count = names.count;
     ifd_folder_close(root);
@@ -180,15 +198,15 @@ static void merge_twins(struct ifd_scan *scan)
     scan->count = kept;
 }
 
-void ifd_scan_all(const char *const *dir, uint32_t dir_count, struct ifd_arena *arena,
-                  struct ifd_scan *ret)
+void ifd_scan_all(const struct ifd_scan_where *where, struct ifd_arena *arena, struct ifd_scan *ret)
 {
+    const uint32_t dir_count = where->dir_count;
     *ret = (struct ifd_scan){.is_complete = true};
     ret->in_root = ifd_arena_take_array(arena, dir_count, sizeof(*ret->in_root));
     for (uint32_t d = 0; d < dir_count; d++) {
         struct ifd_err err = {0};
         const enum ifd_code code =
-            ret->in_root ? scan_root(dir[d], ifd_scan_root(d), arena, ret, &ret->in_root[d], &err)
+            ret->in_root ? scan_root(where, d, arena, ret, &ret->in_root[d], &err)
                          : ifd_arena_fail(arena, dir_count * sizeof(*ret->in_root), &err);
         if (code) {
             ret->err = ret->is_complete ? err : ret->err;

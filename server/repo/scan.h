@@ -34,8 +34,16 @@ static inline uint64_t ifd_scan_root(uint32_t d)
     return UINT64_C(1) << d % 64;
 }
 
+struct ifd_scan_where {
+    const char *const *dir; /* the repositories */
+    uint32_t dir_count;
+    /* Called for each folder, a path below the open folder root, before it is read; may be NULL. */
+    void (*entered)(void *context, int root, const char *path);
+    void *context;
+};
+
 /** Scans every model of the repositories; memory of the arena. */
-void ifd_scan_all(const char *const *dir, uint32_t dir_count, struct ifd_arena *arena,
+void ifd_scan_all(const struct ifd_scan_where *where, struct ifd_arena *arena,
                   struct ifd_scan *ret);
 
 /** Scans one model's folder. Errors: as ifd_folder_list; then ret has a fixed value, so that a

@@ -26,6 +26,7 @@ struct entry {
     uint64_t hour_ns;                     /* start of the count of swaps */
     uint32_t attempts, bad_attempts;      /* failures of a content; bad: its own fault */
     uint32_t absent_scans, swaps;
+    uint64_t absent_ns; /* the last of these scans */
 };
 
 struct ifd_watcher {
@@ -161,6 +162,16 @@ static void forget_absent(struct ifd_watcher *watch)
     watch->count = kept;
 }
 
+/* A notice may bring scans close together: one more counts after the time between two polls, so
+ * that a folder that is written anew is not unloaded meanwhile. */
+static void count_absence(const struct ifd_watcher *watch, struct entry *entry, uint64_t now_ns)
+{
+    if (entry->absent_scans == 0 || now_ns - entry->absent_ns >= watch->options.poll_ns) {
+        entry->absent_scans++;
+        entry->absent_ns = now_ns;
+    }
+}
+
 enum ifd_code ifd_watcher_scanned(struct ifd_watcher *watch, const struct ifd_scan *scan,
                                   uint64_t now_ns, struct ifd_err *err)
 {
@@ -168,8 +179,8 @@ enum ifd_code ifd_watcher_scanned(struct ifd_watcher *watch, const struct ifd_sc
     /* A lost mount looks like an empty folder. */
     bool tells_absence = scan->is_complete && scan->count > 0;
     watch->unlisted = scan->unlisted;
-    for (uint32_t i = 0; i < watch->count; i++) {
-        watch->entry[i]->absent_scans += tells_absence;
+    for (uint32_t i = 0; i < watch->count && tells_absence; i++) {
+        count_absence(watch, watch->entry[i], now_ns);
     }
     for (uint32_t i = 0; i < scan->count; i++) {
         struct entry *entry = find_or_add(watch, scan->model[i].name);
@@ -289,6 +300,28 @@ const char *ifd_watcher_awaits(const struct ifd_watcher *watch, const char *name
 static uint64_t until(uint64_t at_ns, uint64_t now_ns)
 {
     return at_ns > now_ns ? at_ns - now_ns : 0;
+}
+
+struct ifd_watcher_pending ifd_watcher_pending(const struct ifd_watcher *watch, const char *name,
+                                               uint64_t now_ns)
+{
+    const struct entry *entry = find(watch, name);
+    struct ifd_watcher_pending pending = {.kind = IFD_WATCHER_WAITS_NOT};
+    if (!entry || entry->is_loading || !is_changed(entry) || is_hidden(watch, entry)) {
+        return pending;
+    }
+    if (entry->awaits_since_ns > 0) {
+        pending.kind = IFD_WATCHER_WAITS_UPLOAD;
+        pending.file = entry->unfinished;
+        pending.since_ns = now_ns - entry->awaits_since_ns;
+    } else if (now_ns < entry->earliest_ns) {
+        pending.kind = IFD_WATCHER_WAITS_DWELL;
+        pending.left_ns = entry->earliest_ns - now_ns;
+    } else {
+        pending.kind = IFD_WATCHER_WAITS_SETTLE;
+        pending.since_ns = now_ns - entry->unsummed_since_ns;
+    }
+    return pending;
 }
 
 uint64_t ifd_watcher_retry_ns(const struct ifd_watcher *watch, const char *name, uint64_t now_ns)

@@ -53,6 +53,21 @@ uint64_t ifd_watcher_retry_ns(const struct ifd_watcher *watch, const char *name,
  *  none, or nothing changed. There is no timeout: a stalled upload looks like an abandoned one. */
 const char *ifd_watcher_awaits(const struct ifd_watcher *watch, const char *name,
                                uint64_t *ret_since_ns);
+/** What changed content of a model waits for. */
+enum ifd_watcher_wait {
+    IFD_WATCHER_WAITS_NOT,
+    IFD_WATCHER_WAITS_UPLOAD, /* for the end of a temporary file */
+    IFD_WATCHER_WAITS_SETTLE, /* until its files are unchanged for long enough */
+    IFD_WATCHER_WAITS_DWELL,  /* because the model was swapped recently, or too often */
+};
+struct ifd_watcher_pending {
+    enum ifd_watcher_wait kind;
+    const char *file;           /* UPLOAD; valid until the next call */
+    uint64_t since_ns, left_ns; /* for how long it waits (UPLOAD, SETTLE), will wait (DWELL) */
+};
+/** Nothing for a model that is being loaded or not known. */
+struct ifd_watcher_pending ifd_watcher_pending(const struct ifd_watcher *watch, const char *name,
+                                               uint64_t now_ns);
 /** Time until the next scan: poll_ns, or less while a change settles. */
 uint64_t ifd_watcher_wait_ns(const struct ifd_watcher *watch, uint64_t now_ns);
 

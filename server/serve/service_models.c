@@ -78,14 +78,16 @@ static void look_for_newer(const struct ifd_repo *repo, const struct ifd_repo_mo
     }
 }
 
+/* The last row of a model says what it waits for. */
 static void index_version(const struct ifd_repo *repo, const struct ifd_repo_model *model,
                           const struct ifd_version *version, const struct newer *newer,
-                          ifd_index_fn fn, void *arg)
+                          const char *pending, ifd_index_fn fn, void *arg)
 {
     struct ifd_index_row row = {.name = model->name,
                                 .version = version->number,
                                 .state = version->state,
-                                .reason = version->reason};
+                                .reason = version->reason,
+                                .pending = pending};
     const bool is_newer = newer->reason && version->number == newer->number;
     if (is_newer) {
         row.reason = newer->reason; /* of newer content under the same number */
@@ -106,29 +108,37 @@ static void index_model(const struct ifd_repo *repo, const struct ifd_repo_model
                         bool only_ready, ifd_index_fn fn, void *arg)
 {
     struct newer newer;
+    char text[400];
+    const char *pending = ifd_repo_tell_pending(repo, model, text, sizeof(text)) ? text : NULL;
     look_for_newer(repo, model, &newer);
     bool is_newer_told = !newer.reason;
+    for (uint32_t i = 0; i < model->version_count; i++) {
+        is_newer_told = is_newer_told || model->version[i]->number == newer.number;
+    }
     if (model->version_count == 0 && !only_ready && (is_newer_told || newer.is_failure)) {
         struct ifd_index_row row = {.name = model->name,
                                     .state = model->is_loading  ? IFD_MODEL_LOADING
                                              : model->reason[0] ? IFD_MODEL_UNAVAILABLE
                                                                 : IFD_MODEL_UNKNOWN,
-                                    .reason = model->reason};
+                                    .reason = model->reason,
+                                    .pending = pending};
         tell_attempts(repo, model, &row);
         fn(arg, &row);
     }
     for (uint32_t i = 0; i < model->version_count; i++) {
         const struct ifd_version *version = model->version[i];
-        is_newer_told = is_newer_told || version->number == newer.number;
+        const bool is_last = i + 1 == model->version_count;
         if (!only_ready || version->state == IFD_MODEL_READY) {
-            index_version(repo, model, version, &newer, fn, arg);
+            index_version(repo, model, version, &newer, is_last && is_newer_told ? pending : NULL,
+                          fn, arg);
         }
     }
     if (!is_newer_told && !only_ready) { /* newer content that is not served */
         struct ifd_index_row row = {.name = model->name,
                                     .version = newer.number,
                                     .state = IFD_MODEL_UNAVAILABLE,
-                                    .reason = newer.reason};
+                                    .reason = newer.reason,
+                                    .pending = pending};
         if (newer.is_failure) {
             tell_attempts(repo, model, &row);
         }

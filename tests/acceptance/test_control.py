@@ -142,13 +142,16 @@ class ModelControl(unittest.TestCase):
                                         capture_output=True, text=True)
         self.assertEqual(ctl("unload", "simple").returncode, 0)
         self.assertFalse(client.is_model_ready("simple"))
-        self.assertEqual(ctl("load", "simple").stdout, "loaded\n")
+        self.assertEqual(ctl("load", "simple").stdout,
+                         "loaded simple version 1\nloaded simple version 3\n")
         self.assertTrue(client.is_model_ready("simple"))
         config = self.folder / "config.json"
         config.write_text('{"max_batch_size": 2}')
         self.assertEqual(ctl("load", "simple", "--config", config).returncode, 0)
         self.assertEqual(client.get_model_config("simple")["max_batch_size"], 2)
-        self.assertIn("simple\t3\tREADY", ctl("index").stdout)
+        index = ctl("index").stdout
+        self.assertIn("simple\t3\tREADY", index)
+        self.assertTrue(index.startswith("MODEL\tVERSION\tSTATE\tPENDING\tREASON"), index)
         refusal = ctl("load", "broken")
         self.assertEqual(refusal.returncode, 1)
         self.assertIn("failed to load 'broken', config.pbtxt:2", refusal.stderr)
@@ -168,6 +171,61 @@ class ModelControl(unittest.TestCase):
                     # asking again does not help
                     self.assertEqual(answer.status, 400)
                     self.assertNotIn("Retry-After", answer.headers)
+
+    def test_bench_counts_what_the_server_counts(self):
+        server, client = self.serve("--model-control-mode=none")
+
+        def bench(*options):
+            done = subprocess.run([INFERCTL, "bench", f"http://{server.address}", "simple",
+                                   "--report-json", "--seconds", "1", *options],
+                                  capture_output=True, text=True)
+            self.assertEqual(0, done.returncode, done.stderr)
+            report = json.loads(done.stdout)
+            ms = report["latency_ms"]
+            self.assertLessEqual(0, ms["p50"])
+            for lower, upper in (("p50", "p90"), ("p90", "p95"), ("p95", "p99"),
+                                 ("p99", "p99.9"), ("p99.9", "max"), ("mean", "max")):
+                self.assertLessEqual(ms[lower], ms[upper])
+            self.assertEqual(0, report["failed"])
+            return report
+
+        closed = bench("--clients", "3")
+        counted = client.get_inference_statistics("simple", "3")["model_stats"][0]
+        self.assertGreater(closed["requests"], 0)
+        # the warm-up, and the first request
+        self.assertGreater(counted["inference_count"], closed["requests"])
+        self.assertAlmostEqual(closed["requests"], closed["requests_per_s"], places=3)
+        opened = bench("--clients", "2", "--rate", "40")
+        self.assertEqual(("open", 40), (opened["loop"], opened["requests"]))
+
+    def test_change_is_noticed_without_a_poll(self):
+        shutil.move(self.repository / "simple", self.folder / "simple")
+        server, client = self.serve("--model-control-mode=poll", "--repository-poll-secs=86400",
+                                    "--repository-settle-ms=300", "--repository-dwell-secs=86400")
+
+        def row():
+            rows = [r for r in client.get_model_repository_index() if r["name"] == "simple"]
+            return rows[-1] if rows else {}
+
+        def wait_for(is_so):
+            while not is_so(row()):
+                time.sleep(0.02)
+
+        # a start watches the folders by its first scan
+        server.wait_for_log("ready at")
+        while 'inferd_repository_polls_total{result="ok"} 0\n' in server.ask(
+                "GET", "/metrics", address=server.metrics_address).data.decode():
+            time.sleep(0.02)
+        partly = self.folder / "simple/3/x.part"
+        partly.touch()
+        shutil.copytree(self.folder / "simple", self.repository / "simple")
+        wait_for(lambda r: 'waits while "simple/3/x.part" is there' in r.get("pending", ""))
+        (self.repository / "simple/3/x.part").unlink()
+        wait_for(lambda r: r.get("state") == "READY")
+        self.assertEqual(infer(client), 10)
+        labels = self.repository / "simple/config.pbtxt"
+        labels.write_text(labels.read_text() + "\n")
+        wait_for(lambda r: "was reloaded just now" in r.get("pending", ""))
 
     def test_links_are_followed_inside_the_repository_only(self):
         data = self.repository / ".data"

@@ -74,7 +74,7 @@ CONFINED = {
     "flatbuffers/": ["engine/parse/tflite"],
     "dlfcn.h": ["backends/gpuacc/cl.c", "engine/backend/loader.c", "tests"],
     "CL/": ["backends/gpuacc/cl.h"],
-    "pthread.h": ["engine/base", "tests"],
+    "pthread.h": ["engine/base", "clients", "tests"],
     "immintrin.h": ["backends/cpuacc/kernels", "api/json/number_avx2.c", "api/json/number_avx512.c",
                     "api/json/number_print_avx512.c",
                     "tests/kernels"],

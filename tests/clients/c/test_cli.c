@@ -28,20 +28,22 @@ static void run_inferctl(struct run *run, const char *url, const char *arguments
     run->status = WEXITSTATUS(status);
 }
 
-static void index_is_one_line_a_model(void)
+static void index_is_a_header_and_one_line_a_model(void)
 {
     struct fake_http *server = fake_http_start();
     fake_http_answer_text(
         server, 200,
         "[{\"name\":\"digits\",\"version\":\"1\",\"state\":\"READY\"},"
         "{\"name\":\"bad\",\"state\":\"UNAVAILABLE\",\"reason\":\"no file\"},"
+        "{\"name\":\"new\",\"pending\":\"settles\"},"
         "{\"name\":\"old\",\"version\":\"2\",\"state\":\"READY\",\"reason\":\"slow "
         "disk\",\"attempts\":\"3\",\"next_retry\":\"8\"}]");
     struct run run;
     run_inferctl(&run, fake_http_url(server), "index");
     EXPECT_INT(run.status, 0);
-    EXPECT_TEXT(run.output, "digits\t1\tREADY\t\nbad\t\tUNAVAILABLE\tno file\n"
-                            "old\t2\tREADY\tslow disk\t3\t8\n");
+    EXPECT_TEXT(run.output, "MODEL\tVERSION\tSTATE\tPENDING\tREASON\tATTEMPTS\tNEXT_RETRY\n"
+                            "digits\t1\tREADY\nbad\t\tUNAVAILABLE\t\tno file\nnew\t\t\tsettles\n"
+                            "old\t2\tREADY\t\tslow disk\t3\t8\n");
     fake_http_stop(server);
 }
 
@@ -102,6 +104,12 @@ static void wrong_usage_is_status_two(void)
         "live --url ftp://127.0.0.1",
         "live --url http://127.0.0.1:port",
         "live --url http://127.0.0.1:99999",
+        "bench",
+        "bench m --clients 0",
+        "bench m --clients 1025",
+        "bench m --rate many",
+        "bench m --seconds -1",
+        "live http://127.0.0.1:1 extra",
     };
     struct fake_http *server = fake_http_start();
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
@@ -231,6 +239,48 @@ static void statistics_are_one_line_a_version(void)
     fake_http_stop(server);
 }
 
+static void url_may_stand_before_the_model(void)
+{
+    struct fake_http *server = fake_http_start();
+    struct run run;
+    char arguments[200];
+    fake_http_answer_text(server, 200, "{}");
+    snprintf(arguments, sizeof(arguments), "ready %s m", fake_http_url(server));
+    run_inferctl(&run, "http://127.0.0.1:9", arguments);
+    EXPECT_TEXT(run.output, "ready\n");
+    EXPECT_HAS(fake_http_request(server, 0).head, "GET /v2/models/m/ready HTTP/1.1\r\n");
+    fake_http_stop(server);
+}
+
+static void load_says_what_serves(void)
+{
+    struct fake_http *server = fake_http_start();
+    struct run run;
+    fake_http_answer_text(server, 200, "");
+    fake_http_answer_text(server, 200,
+                          "[{\"name\":\"m\",\"version\":\"2\",\"state\":\"READY\"},"
+                          "{\"name\":\"n\",\"version\":\"7\",\"state\":\"READY\"}]");
+    run_inferctl(&run, fake_http_url(server), "load m");
+    EXPECT_TEXT(run.output, "loaded m version 2\n");
+    fake_http_answer_text(server, 200, "");
+    fake_http_answer_text(server, 403, "{\"error\":\"wrong class\"}");
+    run_inferctl(&run, fake_http_url(server), "load m");
+    EXPECT_TEXT(run.output, "loaded m\n");
+    EXPECT_INT(run.status, 0);
+    fake_http_stop(server);
+}
+
+static void bench_of_what_is_refused_asks_once(void)
+{
+    struct fake_http *server = fake_http_start();
+    struct run run;
+    fake_http_answer_text(server, 404, "{\"error\":\"no such model\"}");
+    run_inferctl(&run, fake_http_url(server), "bench m --clients 3");
+    EXPECT_INT(run.status, 1);
+    EXPECT_TEXT(run.output, "inferctl: no such model\n");
+    fake_http_stop(server);
+}
+
 static void log_setting_is_sent_as_json(void)
 {
     struct fake_http *server = fake_http_start();
@@ -274,7 +324,7 @@ static void picture_is_sent_and_what_it_shows_is_printed(void)
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
-        T(index_is_one_line_a_model),
+        T(index_is_a_header_and_one_line_a_model),
         T(output_that_is_lost_is_status_two),
         T(refusal_is_printed_and_is_status_one),
         T(silence_is_status_three),
@@ -284,6 +334,9 @@ int main(int argc, char **argv)
         T(unreachable_socket_is_named),
         T(token_comes_from_a_file_that_is_private),
         T(statistics_are_one_line_a_version),
+        T(url_may_stand_before_the_model),
+        T(load_says_what_serves),
+        T(bench_of_what_is_refused_asks_once),
         T(log_setting_is_sent_as_json),
         T(picture_is_sent_and_what_it_shows_is_printed),
     };

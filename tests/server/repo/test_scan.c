@@ -32,7 +32,7 @@ static struct ifd_scan_model look(void)
     struct ifd_scan scan;
     const char *const dirs[] = {folder_path()};
     ifd_arena_init(&arena, ifd_alloc_system(), 0);
-    ifd_scan_all(dirs, 1, &arena, &scan);
+    ifd_scan_all(&(struct ifd_scan_where){.dir = dirs, .dir_count = 1}, &arena, &scan);
     REQUIRE(scan.is_complete && scan.count == 1);
     struct ifd_scan_model model = scan.model[0];
     EXPECT_TEXT(model.name, "m");
@@ -171,7 +171,7 @@ static void missing_repository_is_told_from_an_empty_one(void)
     begin();
     const char *const dirs[] = {folder_path(), "/nonexistent"};
     ifd_arena_init(&arena, ifd_alloc_system(), 0);
-    ifd_scan_all(dirs, 2, &arena, &scan);
+    ifd_scan_all(&(struct ifd_scan_where){.dir = dirs, .dir_count = 2}, &arena, &scan);
     EXPECT(!scan.is_complete);
     EXPECT_INT(scan.unlisted, 2);
     EXPECT_INT(scan.count, 1);

@@ -212,6 +212,46 @@ static void wait_for_an_upload_is_told_with_its_file_and_since_when(void)
     ifd_watcher_destroy(w.watcher);
 }
 
+static void what_a_change_waits_for_is_told(void)
+{
+    struct world w;
+    begin_serving(&w);
+    loaded(&w, 1, IFD_OK); /* again, just now */
+    EXPECT_INT(ifd_watcher_pending(w.watcher, "m", w.now_ns).kind, IFD_WATCHER_WAITS_NOT);
+    set(&w, "m", 2);
+    EXPECT_INT(scan_after(&w, 1 * SECOND), '-');
+    struct ifd_watcher_pending pending = ifd_watcher_pending(w.watcher, "m", w.now_ns + SECOND);
+    EXPECT_INT(pending.kind, IFD_WATCHER_WAITS_DWELL);
+    EXPECT_INT(pending.left_ns / SECOND, 8);
+    pending = ifd_watcher_pending(w.watcher, "m", w.now_ns + 9 * SECOND);
+    EXPECT_INT(pending.kind, IFD_WATCHER_WAITS_SETTLE);
+    EXPECT_INT(pending.since_ns / SECOND, 9);
+    w.model[0].unfinished = "m/1/a.part";
+    EXPECT_INT(scan_after(&w, 15 * SECOND), '-');
+    pending = ifd_watcher_pending(w.watcher, "m", w.now_ns + 3 * SECOND);
+    EXPECT_INT(pending.kind, IFD_WATCHER_WAITS_UPLOAD);
+    EXPECT_TEXT(pending.file, "m/1/a.part");
+    EXPECT_INT(pending.since_ns / SECOND, 3);
+    w.model[0].unfinished = NULL;
+    EXPECT_INT(scan_after(&w, 15 * SECOND), 'L');
+    EXPECT_INT(ifd_watcher_pending(w.watcher, "m", w.now_ns).kind, IFD_WATCHER_WAITS_NOT);
+    EXPECT_INT(ifd_watcher_pending(w.watcher, "other", w.now_ns).kind, IFD_WATCHER_WAITS_NOT);
+    ifd_watcher_destroy(w.watcher);
+}
+
+static void scans_close_together_unload_nothing(void)
+{
+    struct world w;
+    begin_serving(&w);
+    set(&w, "other", 9);
+    w.model[0].unfinished = "other/1/model.tflite.part";
+    EXPECT_INT(scan_after(&w, 15 * SECOND), '-');
+    EXPECT_INT(scan_after(&w, SECOND / 5), '-'); /* a notice of something else */
+    EXPECT_INT(scan_after(&w, SECOND / 5), '-');
+    EXPECT_INT(scan_after(&w, 15 * SECOND), 'U');
+    ifd_watcher_destroy(w.watcher);
+}
+
 static void same_content_is_loaded_once(void)
 {
     struct world w;
@@ -472,6 +512,8 @@ int main(int argc, char **argv)
         T(summed_change_is_taken_at_once),
         T(unfinished_upload_is_left_alone),
         T(wait_for_an_upload_is_told_with_its_file_and_since_when),
+        T(what_a_change_waits_for_is_told),
+        T(scans_close_together_unload_nothing),
         T(same_content_is_loaded_once),
         T(bad_content_is_tried_five_times_more),
         T(only_failures_of_the_content_itself_are_counted_against_it),
