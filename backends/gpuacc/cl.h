@@ -36,6 +36,8 @@
     X(EnqueueMapBuffer)                                                                            \
     X(EnqueueUnmapMemObject)                                                                       \
     X(EnqueueMarkerWithWaitList)                                                                   \
+    X(EnqueueFillBuffer)                                                                           \
+    X(GetEventProfilingInfo)                                                                       \
     X(GetEventInfo)                                                                                \
     X(ReleaseEvent)                                                                                \
     X(Flush)                                                                                       \

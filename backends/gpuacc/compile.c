@@ -2,7 +2,7 @@
 #include "backends/gpuacc/compile.h"
 
 #include "backends/gpuacc/constants.h"
-#include "backends/gpuacc/lower.h"
+#include "backends/gpuacc/tuner.h"
 #include "backends/lowering/order.h"
 
 #define ARENA_BYTES_MAX ((size_t)1 << 30)
@@ -215,6 +215,7 @@ enum ifd_code ifd_gpu_compile(struct ifd_device *device, const struct ifd_partit
                                         .device = device};
     size_t scratch = 0;
     const enum ifd_code code = compile(&lowering, partition, share_with, &scratch, err);
+    ifd_gpu_tuner_save(device);
     if (code != IFD_OK) {
         ifd_gpu_release(partition);
         return code;

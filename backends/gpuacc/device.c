@@ -3,6 +3,7 @@
 
 #include "backends/gpuacc/context.h"
 #include "backends/gpuacc/program.h"
+#include "backends/gpuacc/tuner.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -157,7 +158,8 @@ static void read_info(struct ifd_device *device, const struct candidate *chosen)
 {
     const struct ifd_cl *cl = &device->cl;
     struct ifd_gpu_info *info = &device->info;
-    cl_ulong memory = 0, buffer = UINT64_MAX;
+    cl_ulong memory = 0, buffer = UINT64_MAX, local = 0;
+    cl_device_fp_config floats = 0;
     cl_uint units = 1, clock = 1000;
     cl_bool shares = CL_FALSE;
     memcpy(info->platform, chosen->platform, sizeof(info->platform));
@@ -172,6 +174,10 @@ static void read_info(struct ifd_device *device, const struct candidate *chosen)
                             NULL);
     (void)cl->GetDeviceInfo(device->id, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof(info->max_group),
                             &info->max_group, NULL);
+    (void)cl->GetDeviceInfo(device->id, CL_DEVICE_LOCAL_MEM_SIZE, sizeof(local), &local, NULL);
+    (void)cl->GetDeviceInfo(device->id, CL_DEVICE_SINGLE_FP_CONFIG, sizeof(floats), &floats, NULL);
+    info->local_bytes = local < SIZE_MAX ? (size_t)local : SIZE_MAX;
+    info->divides_exactly = (floats & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) != 0;
     info->is_gpu = (chosen->type & CL_DEVICE_TYPE_GPU) != 0;
     info->shares_memory = shares == CL_TRUE;
     info->compute_units = units;
@@ -237,6 +243,7 @@ enum ifd_code ifd_gpu_open(const struct ifd_host *host, const struct ifd_gpu_opt
         ifd_gpu_close(device);
         return code;
     }
+    ifd_gpu_tuner_open(device, options);
     *ret_device = device;
     return IFD_OK;
 }
@@ -248,6 +255,7 @@ void ifd_gpu_close(struct ifd_device *device)
     }
     const struct ifd_cl *cl = &device->cl;
     const bool is_stuck = ifd_gpu_drop_stuck(device);
+    ifd_gpu_tuner_close(device);
     ifd_gpu_release_programs(device);
     if (device->queue) {
         (void)cl->ReleaseCommandQueue(device->queue);

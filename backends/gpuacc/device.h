@@ -3,6 +3,7 @@
 #define INFERD_BACKENDS_GPUACC_DEVICE_H
 
 #include "backends/gpuacc/cl.h"
+#include "backends/gpuacc/measure.h"
 #include "engine/base/thread.h"
 #include "inferd/backend.h"
 
@@ -14,12 +15,25 @@ struct ifd_gpu_info {
     uint32_t compute_units, clock_mhz;
     size_t max_group;      /* work items of a work group */
     size_t max_buffer;     /* bytes of one buffer */
+    size_t local_bytes;    /* of local memory of a work group */
+    bool divides_exactly;  /* it can round quotients and roots of floats correctly */
     uint64_t memory_bytes; /* of the device */
 };
 
 struct ifd_gpu_program;
+struct ifd_gpu_lesson;
 
-/** Immutable after ifd_gpu_open, but for the lists. */
+/** What is known of ways to compute layers (tuner.h). */
+struct ifd_gpu_tuner {
+    uint32_t level;
+    const char *file; /* NULL: none */
+    struct ifd_gpu_lesson *lessons;
+    const char *only; /* NULL; tests: the way of every layer that has it */
+    bool has_news;    /* lessons that are not in the file */
+    struct ifd_gpu_measure measure;
+};
+
+/** Immutable after ifd_gpu_open, but for the lists and the tuner. */
 struct ifd_device {
     const struct ifd_host *host;
     struct ifd_cl cl;
@@ -33,14 +47,17 @@ struct ifd_device {
     struct ifd_mutex lock;            /* of both lists: */
     struct ifd_gpu_program *programs; /* built so far (program.h) */
     struct ifd_context *stuck;        /* given up while they wait for the device (context.h) */
+    struct ifd_gpu_tuner tuner;       /* of the thread that compiles */
 };
 
 /** What a user told GpuAcc. */
 struct ifd_gpu_options {
-    const char *device;  /* which one; NULL: see below */
-    const char *cache;   /* folder for built programs; NULL: none */
-    uint64_t timeout_ms; /* 0: IFD_GPU_TIMEOUT_MS */
-    bool copies;         /* by commands, also where host and device share memory */
+    const char *device;      /* which one; NULL: see below */
+    const char *cache;       /* folder for built programs; NULL: none */
+    uint64_t timeout_ms;     /* 0: IFD_GPU_TIMEOUT_MS */
+    bool copies;             /* by commands, also where host and device share memory */
+    uint32_t tuning;         /* level (tuner.h) */
+    const char *tuning_file; /* NULL: none */
 };
 
 /** A run takes milliseconds; the first one of a large network on a slow CPU may take seconds, since

@@ -6,6 +6,7 @@
 #include "backends/gpuacc/cost.h"
 #include "backends/gpuacc/lower.h"
 #include "backends/gpuacc/partition.h"
+#include "backends/gpuacc/tuner.h"
 #include "engine/base/str.h"
 
 #define TIMEOUT_MS_MAX 86400000
@@ -31,6 +32,16 @@ static enum ifd_code read_transfer(const char *value, struct ifd_gpu_options *re
                : ifd_fail(err, IFD_INVALID, "transfer: got \"%s\", expected auto or copy", value);
 }
 
+static enum ifd_code read_level(const char *text, uint32_t *ret, struct ifd_err *err)
+{
+    if (text[0] < '0' || text[0] > '0' + IFD_GPU_TUNING_MAX || text[1] != '\0') {
+        return ifd_fail(err, IFD_INVALID, "option tuning of GpuAcc: got \"%s\", expected 0 to %d",
+                        text, IFD_GPU_TUNING_MAX);
+    }
+    *ret = (uint32_t)(text[0] - '0');
+    return IFD_OK;
+}
+
 /* Texts of options live as long as the host. */
 static enum ifd_code read_options(const struct ifd_host *host, struct ifd_gpu_options *ret,
                                   struct ifd_err *err)
@@ -46,9 +57,14 @@ static enum ifd_code read_options(const struct ifd_host *host, struct ifd_gpu_op
             code = read_timeout(option->value, ret, err);
         } else if (strcmp(option->key, "transfer") == 0) {
             code = read_transfer(option->value, ret, err);
+        } else if (strcmp(option->key, "tuning-file") == 0) {
+            ret->tuning_file = option->value;
+        } else if (strcmp(option->key, "tuning") == 0) {
+            code = read_level(option->value, &ret->tuning, err);
         } else {
             code = ifd_fail(err, IFD_INVALID,
-                            "no option \"%s\": GpuAcc has device, cache, timeout-ms and transfer",
+                            "no option \"%s\": GpuAcc has device, cache, timeout-ms, transfer, "
+                            "tuning and tuning-file",
                             option->key);
         }
     }

@@ -18,6 +18,37 @@ static bool has_items(const struct ifd_gpu_call *call)
     return call->items[0] > 0 && call->items[1] > 0 && call->items[2] > 0;
 }
 
+/* Groups that are wide enough for a GPU, where the driver did not choose: left to itself, OpenCL
+ * takes groups that divide the items, of one item if their number is prime. */
+static void choose_group(const struct ifd_gpu_lowering *lowering, struct ifd_gpu_call *call)
+{
+    const size_t wanted = lowering->device->info.max_group < 128 ? 1 : 128;
+    size_t x = 1, y = 1;
+    while (x < call->items[0] && x < wanted) {
+        x *= 2;
+    }
+    while (y < call->items[1] && x * y < wanted) {
+        y *= 2;
+    }
+    ifd_gpu_group(call, x, y, 1);
+}
+
+void ifd_gpu_define_aligned(struct ifd_gpu_lowering *lowering, struct ifd_gpu_call *call)
+{
+    struct ifd_lowering *base = &lowering->base;
+    bool is_aligned = true;
+    for (uint32_t i = 0; i < call->arg_count; i++) {
+        if (is_value(&call->arg[i])) {
+            const uint32_t value = call->arg[i].value;
+            (void)ifd_low_storage_of(base, value);
+            is_aligned &= base->value[value].offset % (4 * sizeof(float)) == 0;
+        }
+    }
+    if (is_aligned) {
+        ifd_gpu_define(call, "#define ALIGNED\n");
+    }
+}
+
 enum ifd_code ifd_gpu_add_step(struct ifd_gpu_lowering *lowering, const struct ifd_gpu_call *call,
                                const char *name, uint64_t macs, struct ifd_err *err)
 {
@@ -41,8 +72,12 @@ enum ifd_code ifd_gpu_add_step(struct ifd_gpu_lowering *lowering, const struct i
         .arg = arg,
         .arg_count = call->arg_count,
         .info = {.name = text, .kernel = ifd_gpu_kernel_name(call->kernel), .macs = macs}};
-    memcpy(drafts[index].items, call->items, sizeof(call->items));
-    memcpy(drafts[index].group, call->group, sizeof(call->group));
+    struct ifd_gpu_call sized = *call;
+    if (call->group[0] == 0) {
+        choose_group(lowering, &sized);
+    }
+    memcpy(drafts[index].items, sized.items, sizeof(sized.items));
+    memcpy(drafts[index].group, sized.group, sizeof(sized.group));
     for (uint32_t i = 0; i < call->arg_count; i++) {
         if (is_value(&arg[i])) {
             ifd_low_touch(base, ifd_low_storage_of(base, arg[i].value), index);

@@ -35,6 +35,10 @@ IFD_NODISCARD enum ifd_code ifd_gpu_add_step(struct ifd_gpu_lowering *lowering,
                                              const struct ifd_gpu_call *call, const char *name,
                                              uint64_t macs, struct ifd_err *err);
 
+/** Lets the kernel load vectors: defines ALIGNED, if the tensors of the call so far begin at
+ *  multiples of 4 elements. The caller knows that their rows are multiples of 4. */
+void ifd_gpu_define_aligned(struct ifd_gpu_lowering *lowering, struct ifd_gpu_call *call);
+
 /** It gets only nodes that it takes. */
 struct ifd_gpu_driver {
     /** Can it run this node? If not, says why in reason (may be NULL). */

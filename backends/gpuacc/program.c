@@ -6,7 +6,12 @@
 
 #include <string.h>
 
-#define OPTIONS "-cl-std=CL1.2"
+/* Of the compiler. A device that rounds quotients as the reference kernels do is asked for it. */
+static const char *options_of(const struct ifd_device *device)
+{
+    return device->info.divides_exactly ? "-cl-std=CL1.2 -cl-fp32-correctly-rounded-divide-sqrt"
+                                        : "-cl-std=CL1.2";
+}
 
 static struct ifd_gpu_program *find(const struct ifd_device *device,
                                     const struct ifd_gpu_file *file, const char *defines)
@@ -32,7 +37,7 @@ static enum ifd_code build_failed(const struct ifd_device *device, cl_program ha
                     file->name, error, ifd_cl_error_name(error), (int)strcspn(line, "\n"), line);
 }
 
-#define TEXTS 3
+#define TEXTS 3 /* of a program */
 
 static enum ifd_code build_text(const struct ifd_device *device, const struct ifd_gpu_file *file,
                                 const char *text[TEXTS], cl_program *ret, struct ifd_err *err)
@@ -43,7 +48,7 @@ static enum ifd_code build_text(const struct ifd_device *device, const struct if
     if (!handle) {
         return ifd_cl_fail(err, error, "a program");
     }
-    error = device->cl.BuildProgram(handle, 1, &device->id, OPTIONS, NULL, NULL);
+    error = device->cl.BuildProgram(handle, 1, &device->id, options_of(device), NULL, NULL);
     if (error != CL_SUCCESS) {
         const enum ifd_code code = build_failed(device, handle, file, error, err);
         (void)device->cl.ReleaseProgram(handle);
@@ -57,9 +62,9 @@ static enum ifd_code build_text(const struct ifd_device *device, const struct if
 static enum ifd_code build(const struct ifd_device *device, const struct ifd_gpu_file *file,
                            const char *defines, struct ifd_gpu_program *ret, struct ifd_err *err)
 {
-    const char *text[TEXTS] = {defines, ifd_gpu_file_common.text, file->text};
-    const struct ifd_gpu_key key = ifd_gpu_cache_key(device, text, TEXTS);
-    ret->handle = ifd_gpu_cache_load(device, &key, OPTIONS);
+    const char *text[] = {defines, ifd_gpu_file_common.text, file->text, options_of(device)};
+    const struct ifd_gpu_key key = ifd_gpu_cache_key(device, text, TEXTS + 1);
+    ret->handle = ifd_gpu_cache_load(device, &key, options_of(device));
     ret->is_cached = ret->handle != NULL;
     if (ret->is_cached) {
         return IFD_OK;

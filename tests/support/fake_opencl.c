@@ -439,6 +439,17 @@ API cl_int clReleaseKernel(cl_kernel kernel)
 
 /* ---- queues ---- */
 
+/* Of what the queue holds by now. */
+static cl_event event_of(struct object *queue)
+{
+    struct object *event = make(0);
+    event->of = queue;
+    event->failed = queue->failed;
+    event->is_held = queue->is_held;
+    queue->references++;
+    return (cl_event)event;
+}
+
 API cl_int clEnqueueNDRangeKernel(cl_command_queue handle, cl_kernel kernel, cl_uint dims,
                                   const size_t *offset, const size_t *items, const size_t *group,
                                   cl_uint count_, const cl_event *list, cl_event *event)
@@ -451,13 +462,15 @@ API cl_int clEnqueueNDRangeKernel(cl_command_queue handle, cl_kernel kernel, cl_
     (void)group;
     (void)count_;
     (void)list;
-    (void)event;
     const cl_int error = leave(enter(__func__));
     const cl_int failed = enter("kernel");
     if (error == CL_SUCCESS) {
         fake.launches[queue->device]++;
         queue->is_held |= fake.hangs;
         queue->failed = failed ? failed : queue->failed;
+        if (event) {
+            *event = event_of(queue);
+        }
     }
     return leave(error);
 }
@@ -465,17 +478,39 @@ API cl_int clEnqueueNDRangeKernel(cl_command_queue handle, cl_kernel kernel, cl_
 API cl_int clEnqueueMarkerWithWaitList(cl_command_queue handle, cl_uint count_,
                                        const cl_event *list, cl_event *ret_event)
 {
-    struct object *queue = (struct object *)handle;
     (void)count_;
     (void)list;
     const cl_int error = enter(__func__);
     if (error == CL_SUCCESS) {
-        struct object *event = make(0);
-        event->of = queue;
-        event->failed = queue->failed;
-        event->is_held = queue->is_held;
-        queue->references++;
-        *ret_event = (cl_event)event;
+        *ret_event = event_of((struct object *)handle);
+    }
+    return leave(error);
+}
+
+API cl_int clGetEventProfilingInfo(cl_event handle, cl_profiling_info what, size_t size, void *ret,
+                                   size_t *ret_size)
+{
+    const cl_ulong ns = what == CL_PROFILING_COMMAND_END ? 1000 : 0;
+    (void)handle;
+    (void)ret_size;
+    const cl_int error = enter(__func__);
+    return leave(error == CL_SUCCESS ? put(&ns, sizeof(ns), size, ret) : error);
+}
+
+API cl_int clEnqueueFillBuffer(cl_command_queue queue, cl_mem handle, const void *pattern,
+                               size_t pattern_size, size_t offset, size_t size, cl_uint count_,
+                               const cl_event *list, cl_event *event)
+{
+    struct object *buffer = (struct object *)handle;
+    (void)count_;
+    (void)list;
+    (void)event;
+    const cl_int error = enter(__func__);
+    if (error == CL_SUCCESS) {
+        wait_for((struct object *)queue);
+        for (size_t i = 0; i + pattern_size <= size; i += pattern_size) {
+            memcpy(buffer->memory + offset + i, pattern, pattern_size);
+        }
     }
     return leave(error);
 }

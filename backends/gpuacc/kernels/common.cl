@@ -2,25 +2,36 @@
 // OpenCL lacks.
 //
 // A tensor is two parameters: its buffer, and the element at which it begins in there.
+//
+// ALIGNED: all tensors begin at multiples of 4 elements, and their rows are multiples of 4. vload4
+// promises the compiler less, and then costs four loads.
 
 typedef float real; // as tensors are stored; all arithmetic is in float
 inline float load1(global const real *x) { return *x; }
-inline float4 load4_full(global const real *x) { return vload4(0, x); }
 inline void store1(float v, global real *y) { *y = v; }
+#ifdef ALIGNED
+inline float4 load4_full(global const real *x) { return *(global const float4 *)x; }
+inline void store4_full(float4 v, global real *y) { *(global float4 *)y = v; }
+#else
+inline float4 load4_full(global const real *x) { return vload4(0, x); }
 inline void store4_full(float4 v, global real *y) { vstore4(v, 0, y); }
+#endif
 
-// Weights of layers. W16: half precision, widened when they are read.
+// Weights of layers, 4 at a multiple of 4. W16: half precision, widened when they are read.
 #ifdef W16
 typedef half weight_t;
-inline float4 load4_weights(global const weight_t *w) { return vload_half4(0, w); }
+inline float4 load4_weights(global const weight_t *w) { return vloada_half4(0, w); }
 #else
 typedef float weight_t;
-inline float4 load4_weights(global const weight_t *w) { return vload4(0, w); }
+inline float4 load4_weights(global const weight_t *w) { return *(global const float4 *)w; }
 #endif
 
 // The first n elements; the others are 0, and their memory is not touched.
 inline float4 load4(global const real *x, int n)
 {
+#ifdef ALIGNED
+    n = 4;
+#endif
     if (n >= 4) {
         return load4_full(x);
     }
@@ -33,6 +44,9 @@ inline float4 load4(global const real *x, int n)
 
 inline void store4(float4 v, global real *y, int n)
 {
+#ifdef ALIGNED
+    n = 4;
+#endif
     if (n >= 4) {
         store4_full(v, y);
         return;
@@ -85,6 +99,48 @@ inline int window_sees(int begin, int tap, int stride, int dilation, int size)
 #else
     const int at = begin + tap * dilation;
     return at < size ? max(at, -1) : -1;
+#endif
+}
+
+// Parameters of convolutions of f32. Weights are packed [ky][kx][input channel][output channel]:
+// neighbouring work items read neighbouring weights. Their rows (w_row) and the bias are filled
+// with zeros up to a multiple of 4.
+#define CONV_PARAMS                                                                                \
+    global const real *x, const uint x_at, global const weight_t *w, global const float *bias,     \
+        global real *y, const uint y_at, const int pixels, const int in_h, const int in_w,         \
+        const int in_c, const int out_h, const int out_w, const int out_c, const int w_row,        \
+        const int group_in, const int group_out, const int kh, const int kw, const int stride_y,   \
+        const int stride_x, const int dilation_y, const int dilation_x, const int pad_top,         \
+        const int pad_left, const float lo, const float hi
+
+// Factors k to k + 3 of a pixel, whose window begins at (top, left), counted as weights are.
+// ODD: input channels are no multiple of 4.
+// POINTWISE: the window is one pixel, without stride and padding; x is that of the pixel.
+inline float4 fetch4(global const real *x, int k, int factors, int top, int left, int in_h,
+                     int in_w, int in_c, int kw, int dilation_y, int dilation_x)
+{
+#ifdef POINTWISE
+#ifdef ODD
+    return k < factors ? load4(x + k, factors - k) : (float4)(0.0f);
+#else
+    return k < factors ? load4_full(x + k) : (float4)(0.0f);
+#endif
+#else
+#ifdef ODD
+    float v[4];
+    for (int i = 0; i < 4; i++) {
+        const int tap = (k + i) / in_c, ic = (k + i) - tap * in_c;
+        const int in_y = top + tap / kw * dilation_y, in_x = left + tap % kw * dilation_x;
+        const bool sees = k + i < factors && in_y >= 0 && in_y < in_h && in_x >= 0 && in_x < in_w;
+        v[i] = sees ? load1(x + (in_y * in_w + in_x) * in_c + ic) : 0.0f;
+    }
+    return (float4)(v[0], v[1], v[2], v[3]);
+#else
+    const int tap = k / in_c, ic = k - tap * in_c;
+    const int in_y = top + tap / kw * dilation_y, in_x = left + tap % kw * dilation_x;
+    const bool sees = k < factors && in_y >= 0 && in_y < in_h && in_x >= 0 && in_x < in_w;
+    return sees ? load4_full(x + (in_y * in_w + in_x) * in_c + ic) : (float4)(0.0f);
+#endif
 #endif
 }
 

@@ -2,10 +2,11 @@
 // of a row. Weights are those of the model, [ky][kx][channel]; the bias is filled with zeros up to
 // a multiple of 4.
 //
+// KH, KW, STRIDE_X, DILATION_X: the window, so that the compiler can load all that it sees at once.
 // MULTIPLIER: output channels of an input channel.
 
 #if MULTIPLIER == 1
-#define LOAD(c, n) load4(x + at + (c), n)
+#define LOAD(x, c, n) load4(x + (c), n)
 #else
 inline float4 load_channels(global const real *x, int c, int n)
 {
@@ -15,15 +16,19 @@ inline float4 load_channels(global const real *x, int c, int n)
     v.s3 = n > 3 ? load1(x + (c + 3) / MULTIPLIER) : 0.0f;
     return v;
 }
-#define LOAD(c, n) load_channels(x + at, c, n)
+#define LOAD(x, c, n) load_channels(x, c, n)
+#endif
+
+#define SPAN ((PIXELS - 1) * STRIDE_X + (KW - 1) * DILATION_X + 1) // columns that an item sees
+#if SPAN <= 32 && KH <= 11
+#define FITS // into registers
 #endif
 
 kernel void depthwise(global const real *x, const uint x_at, global const real *w,
                       global const float *bias, global real *y, const uint y_at, const int batch,
                       const int in_h, const int in_w, const int in_c, const int out_h,
-                      const int out_w, const int out_c, const int kh, const int kw,
-                      const int stride_y, const int stride_x, const int dilation_y,
-                      const int dilation_x, const int pad_top, const int pad_left, const float lo,
+                      const int out_w, const int out_c, const int stride_y, const int dilation_y,
+                      const int pad_top, const int pad_left, const float lo,
                       const float hi TAIL_PARAMS)
 {
     const int c = (int)get_global_id(0) * 4, n = out_c - c;
@@ -33,25 +38,36 @@ kernel void depthwise(global const real *x, const uint x_at, global const real *
         return;
     }
     const int top = line % out_h * stride_y - pad_top;
-    const int left = out_x * stride_x - pad_left;
+    const int left = out_x * STRIDE_X - pad_left;
     x += x_at + line / out_h * in_h * in_w * in_c;
     float4 acc[PIXELS];
     for (int k = 0; k < PIXELS; k++) {
         acc[k] = vload4(0, bias + c);
     }
-    for (int ky = 0; ky < kh; ky++) {
+#ifdef FITS
+#pragma unroll
+#endif
+    for (int ky = 0; ky < KH; ky++) {
         const int in_y = top + ky * dilation_y;
-        if (in_y < 0 || in_y >= in_h) {
-            continue;
+        const bool sees_y = in_y >= 0 && in_y < in_h;
+        global const real *row = x + (sees_y ? in_y : 0) * in_w * in_c;
+#define SEEN(in_x)                                                                                 \
+    (sees_y && (in_x) >= 0 && (in_x) < in_w ? LOAD(row + (in_x)*in_c, c, n) : (float4)(0.0f))
+#ifdef FITS
+        float4 in[SPAN];
+#pragma unroll
+        for (int i = 0; i < SPAN; i++) {
+            in[i] = SEEN(left + i);
         }
-        for (int kx = 0; kx < kw; kx++) {
-            const float4 weight = load4(w + (ky * kw + kx) * out_c + c, n);
+#define INPUT(i) in[i]
+#pragma unroll
+#else
+#define INPUT(i) SEEN(left + (i))
+#endif
+        for (int kx = 0; kx < KW; kx++) {
+            const float4 weight = load4(w + (ky * KW + kx) * out_c + c, n);
             for (int k = 0; k < PIXELS; k++) {
-                const int in_x = left + k * stride_x + kx * dilation_x;
-                if (in_x >= 0 && in_x < in_w) {
-                    const int at = (in_y * in_w + in_x) * in_c;
-                    acc[k] = mad(LOAD(c, n), weight, acc[k]);
-                }
+                acc[k] = mad(INPUT(k * STRIDE_X + kx * DILATION_X), weight, acc[k]);
             }
         }
     }

@@ -2,12 +2,13 @@
 // [outer][inner]. Work item: 4 results. The multiplier includes a mean's division.
 
 kernel void reduce_q8(global const Q *x, const uint x_at, global Q *y, const uint y_at,
-                      const int row, const int inner, const int x_zero, const int multiplier,
-                      const int shift, const int y_zero, const int lo, const int hi)
+                      const int count, const int row, const int inner, const int x_zero,
+                      const int multiplier, const int shift, const int y_zero, const int lo,
+                      const int hi)
 {
     const int i = (int)get_global_id(0) * 4, n = inner - i;
     const int outer = (int)get_global_id(1);
-    if (i >= inner) {
+    if (i >= inner || outer >= count) {
         return;
     }
     x += x_at + outer * row * inner + i;

@@ -1,7 +1,9 @@
 /* conv2d; transpose_conv2d, whose operands are put in the order of conv2d; fully_connected as a
  * convolution of one pixel. */
+#include "backends/gpuacc/ops/blocking.h"
 #include "backends/gpuacc/ops/layer.h"
 #include "backends/gpuacc/tail.h"
+#include "backends/gpuacc/tuner.h"
 #include "engine/tensor/half.h"
 #include "inferd/op_attrs.h"
 
@@ -15,13 +17,7 @@ struct layer {
     size_t pixels, out_c, groups;
     int32_t activation;
     bool is_transposed;
-    size_t block_pixels, block_slices; /* of a work item; a slice is 4 channels */
 };
-
-static size_t round_up(size_t x, size_t unit)
-{
-    return (x + unit - 1) / unit * unit;
-}
 
 static size_t group_in(const struct layer *layer)
 {
@@ -30,7 +26,7 @@ static size_t group_in(const struct layer *layer)
 
 static size_t weights_row(const struct layer *layer)
 {
-    return round_up(layer->out_c, 4 * layer->block_slices);
+    return (layer->out_c + 3) / 4 * 4;
 }
 
 static size_t taps(const struct layer *layer)
@@ -111,19 +107,6 @@ static enum ifd_code add_constants(struct ifd_gpu_lowering *lowering, const stru
 
 /* ---- the step ---- */
 
-/* Larger blocks read less; smaller ones make enough work items to fill the device. */
-static void choose_block(const struct ifd_device *device, struct layer *layer)
-{
-    const size_t wanted = device->info.compute_units * (device->info.is_gpu ? 512 : 1);
-    const size_t slices = (layer->out_c + 3) / 4;
-    layer->block_slices = 1;
-    layer->block_pixels = 8;
-    while (layer->block_pixels > 1 && (layer->block_pixels > layer->pixels ||
-                                       layer->pixels / layer->block_pixels * slices < wanted)) {
-        layer->block_pixels /= 2;
-    }
-}
-
 static void add_numbers(const struct layer *layer, struct ifd_gpu_call *call)
 {
     const struct ifd_low_window *w = &layer->window;
@@ -141,43 +124,158 @@ static void add_numbers(const struct layer *layer, struct ifd_gpu_call *call)
     }
 }
 
-/* node: input 0, weights 1, bias 2. in, result: values. */
-static enum ifd_code lower_layer(struct ifd_gpu_lowering *lowering, struct layer *layer,
-                                 const struct ifd_node_view *node, uint32_t in, uint32_t result,
-                                 struct ifd_err *err)
+static void define_window(const struct layer *layer, struct ifd_gpu_call *call)
 {
-    const bool is_q8 = ifd_gpu_is_q8(node->output[0].dtype);
-    struct ifd_gpu_tail tail = {.count = 0};
-    struct ifd_gpu_call call = ifd_gpu_call(is_q8 ? IFD_GPU_conv2d_q8 : IFD_GPU_conv2d);
-    char name[128];
-    choose_block(lowering->device, layer);
-    const uint32_t out = ifd_gpu_take_tail(lowering, result, &tail);
-    ifd_gpu_define(&call, "#define PIXELS %zu\n#define SLICES %zu\n%s", layer->block_pixels,
-                   layer->block_slices,
+    ifd_gpu_define(call, "%s",
                    is_pointwise(layer)    ? "#define POINTWISE\n"
                    : layer->is_transposed ? "#define TRANSPOSED\n"
                                           : "");
-    if (is_q8) {
-        ifd_gpu_define(&call, "#define Q %s\n", ifd_gpu_q8_type(node->output[0].dtype));
-    }
-    if (ifd_gpu_has_f16_weights(lowering, node)) {
-        ifd_gpu_define(&call, "#define W16\n");
-        lowering->precision = IFD_PRECISION_FP16;
-    }
-    ifd_gpu_in(&call, in);
-    const enum ifd_code code = add_constants(lowering, layer, node, &call, err);
-    if (code != IFD_OK) {
-        return code;
-    }
-    ifd_gpu_out(&call, out);
-    add_numbers(layer, &call);
-    ifd_gpu_layer_bounds(node, layer->activation, &call);
-    ifd_gpu_tail_finish(&tail, &call);
-    ifd_gpu_items(&call, weights_row(layer) / (4 * layer->block_slices),
-                  (layer->pixels + layer->block_pixels - 1) / layer->block_pixels, 1);
-    (void)snprintf(name, sizeof(name), "%s%s", layer->name, tail.name);
-    return ifd_gpu_add_step(lowering, &call, name,
+}
+
+/* A layer whose step is described. node: input 0, weights 1, bias 2. */
+struct plan {
+    struct ifd_gpu_lowering *lowering;
+    const struct layer *layer;
+    const struct ifd_node_view *node;
+    uint32_t in, out; /* values */
+    struct ifd_gpu_tail tail;
+};
+
+static enum ifd_code add_args(const struct plan *plan, struct ifd_gpu_call *call,
+                              struct ifd_err *err)
+{
+    ifd_gpu_in(call, plan->in);
+    const enum ifd_code code = add_constants(plan->lowering, plan->layer, plan->node, call, err);
+    ifd_gpu_out(call, plan->out);
+    add_numbers(plan->layer, call);
+    ifd_gpu_layer_bounds(plan->node, plan->layer->activation, call);
+    ifd_gpu_tail_finish(&plan->tail, call);
+    return code;
+}
+
+static enum ifd_code add_step(const struct plan *plan, const struct ifd_gpu_call *call,
+                              struct ifd_err *err)
+{
+    const struct layer *layer = plan->layer;
+    char name[128];
+    (void)snprintf(name, sizeof(name), "%s%s", layer->name, plan->tail.name);
+    return ifd_gpu_add_step(plan->lowering, call, name,
                             layer->pixels * layer->out_c * taps(layer) * group_in(layer), err);
+}
+
+/* ---- 8 bits ---- */
+
+/* Larger blocks read less; smaller ones make enough work items to fill the device. */
+static size_t choose_pixels(const struct ifd_gpu_info *info, const struct layer *layer)
+{
+    const size_t wanted = info->compute_units * (info->is_gpu ? 512 : 1);
+    size_t pixels = 8;
+    while (pixels > 1 &&
+           (pixels > layer->pixels || layer->pixels / pixels * (weights_row(layer) / 4) < wanted)) {
+        pixels /= 2;
+    }
+    return pixels;
+}
+
+static enum ifd_code lower_q8(const struct plan *plan, struct ifd_err *err)
+{
+    const struct layer *layer = plan->layer;
+    const size_t pixels = choose_pixels(&plan->lowering->device->info, layer);
+    struct ifd_gpu_call call = ifd_gpu_call(IFD_GPU_conv2d_q8);
+    ifd_gpu_define(&call, "#define PIXELS %zu\n#define SLICES 1\n#define Q %s\n", pixels,
+                   ifd_gpu_q8_type(plan->node->output[0].dtype));
+    define_window(layer, &call);
+    const enum ifd_code code = add_args(plan, &call, err);
+    ifd_gpu_items(&call, weights_row(layer) / 4, (layer->pixels + pixels - 1) / pixels, 1);
+    return code == IFD_OK ? add_step(plan, &call, err) : code;
+}
+
+/* ---- f32 ---- */
+
+#define WAYS 64 /* more than there are blockings */
+
+struct ways {
+    const struct plan *plan;
+    struct ifd_gpu_conv_size size;
+    const struct ifd_gpu_blocking *blocking[WAYS];
+};
+
+static enum ifd_code describe(const void *context, uint32_t way, struct ifd_gpu_call *ret_call,
+                              struct ifd_err *err)
+{
+    const struct ways *ways = context;
+    const struct layer *layer = ways->plan->layer;
+    const bool is_odd = layer->window.in_c % 4 != 0;
+    const struct ifd_gpu_blocking *blocking = ways->blocking[way];
+    ifd_gpu_blocking_begin(blocking, ret_call);
+    define_window(layer, ret_call);
+    ifd_gpu_define(ret_call, "%s", is_odd ? "#define ODD\n" : "");
+    if (ifd_gpu_has_f16_weights(ways->plan->lowering, ways->plan->node)) {
+        ifd_gpu_define(ret_call, "#define W16\n");
+    }
+    const enum ifd_code code = add_args(ways->plan, ret_call, err);
+    /* fewer than 4 channels are never loaded as vectors */
+    if (layer->out_c % 4 == 0 && (group_in(layer) % 4 == 0 || group_in(layer) < 4)) {
+        ifd_gpu_define_aligned(ways->plan->lowering, ret_call);
+    }
+    ifd_gpu_blocking_items(blocking, &ways->size, ret_call);
+    return code;
+}
+
+static void name_way(const void *context, uint32_t way, char ret[IFD_GPU_WAY_TEXT])
+{
+    const struct ways *ways = context;
+    ifd_gpu_blocking_text(ways->blocking[way], ret);
+}
+
+/* All that makes a difference to speed. */
+static void key_of(const struct plan *plan, char *ret, size_t size)
+{
+    const struct layer *layer = plan->layer;
+    const struct ifd_low_window *w = &layer->window;
+    (void)snprintf(
+        ret, size,
+        "%s %zux%zux%zux%zu to %zux%zux%zu %zux%zu stride %zux%zu by %zux%zu groups %zu%s%s",
+        layer->name, w->batch, w->in_h, w->in_w, w->in_c, w->out_h, w->out_w, layer->out_c, w->kh,
+        w->kw, w->stride_y, w->stride_x, w->dilation_y, w->dilation_x, layer->groups,
+        ifd_gpu_has_f16_weights(plan->lowering, plan->node) ? " f16" : "", plan->tail.name);
+}
+
+static enum ifd_code lower_f32(const struct plan *plan, struct ifd_err *err)
+{
+    const struct layer *layer = plan->layer;
+    struct ways ways = {.plan = plan,
+                        .size = {.pixels = layer->pixels,
+                                 .out_c = layer->out_c,
+                                 .groups = layer->groups,
+                                 .group_in = group_in(layer),
+                                 .taps = taps(layer),
+                                 .is_transposed = layer->is_transposed}};
+    const struct ifd_gpu_ways choice = {
+        .count =
+            ifd_gpu_rank_blockings(&ways.size, &plan->lowering->device->info, WAYS, ways.blocking),
+        .describe = describe,
+        .name = name_way,
+        .context = &ways};
+    struct ifd_gpu_call call;
+    char key[256];
+    key_of(plan, key, sizeof(key));
+    const uint32_t way = ifd_gpu_tune(plan->lowering, key, &choice);
+    const enum ifd_code code = describe(&ways, way, &call, err);
+    if (ifd_gpu_has_f16_weights(plan->lowering, plan->node)) {
+        plan->lowering->precision = IFD_PRECISION_FP16;
+    }
+    return code == IFD_OK ? add_step(plan, &call, err) : code;
+}
+
+/* node: input 0, weights 1, bias 2. in, result: values. */
+static enum ifd_code lower_layer(struct ifd_gpu_lowering *lowering, const struct layer *layer,
+                                 const struct ifd_node_view *node, uint32_t in, uint32_t result,
+                                 struct ifd_err *err)
+{
+    struct plan plan = {.lowering = lowering, .layer = layer, .node = node, .in = in};
+    plan.out = ifd_gpu_take_tail(lowering, result, &plan.tail);
+    return ifd_gpu_is_q8(node->output[0].dtype) ? lower_q8(&plan, err) : lower_f32(&plan, err);
 }
 
 /* ---- conv2d ---- */

@@ -105,6 +105,9 @@ static enum ifd_code elementwise_lower(struct ifd_gpu_lowering *lowering,
     ifd_gpu_int(&call, (int64_t)row);
     ifd_gpu_int(&call, (int64_t)(count / row));
     ifd_gpu_tail_finish(&tail, &call);
+    if (row % 4 == 0) {
+        ifd_gpu_define_aligned(lowering, &call);
+    }
     ifd_gpu_items(&call, (row + 3) / 4, count / row, 1);
     return ifd_gpu_add_step(lowering, &call, tail.name + 1, 0, err);
 }

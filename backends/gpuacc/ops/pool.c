@@ -75,6 +75,9 @@ static enum ifd_code pool2d_lower(struct ifd_gpu_lowering *lowering,
     }
     add_bounds(&node->view, attrs->activation, &call);
     ifd_gpu_tail_finish(&tail, &call);
+    if (!is_q8 && in[3] % 4 == 0) {
+        ifd_gpu_define_aligned(lowering, &call);
+    }
     ifd_gpu_items(&call, (size_t)(in[3] + 3) / 4, (size_t)out[2], (size_t)(out[0] * out[1]));
     (void)snprintf(name, sizeof(name), "%s%s", ifd_gpu_op_name(node->view.op), tail.name);
     return ifd_gpu_add_step(lowering, &call, name, 0, err);

@@ -47,6 +47,9 @@ static enum ifd_code bilinear_lower(struct ifd_gpu_lowering *lowering,
     ifd_gpu_out(&call, to);
     add_numbers(&node->view, &call);
     ifd_gpu_tail_finish(&tail, &call);
+    if (out[3] % 4 == 0) {
+        ifd_gpu_define_aligned(lowering, &call);
+    }
     ifd_gpu_items(&call, (size_t)(out[3] + 3) / 4, (size_t)out[2], (size_t)(out[0] * out[1]));
     (void)snprintf(name, sizeof(name), "resize_bilinear%s", tail.name);
     return ifd_gpu_add_step(lowering, &call, name, 0, err);

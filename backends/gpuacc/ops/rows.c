@@ -204,14 +204,9 @@ static enum ifd_code lower_sum_q8(struct ifd_gpu_lowering *lowering,
     ifd_gpu_define(&call, "#define Q %s\n", ifd_gpu_q8_type(out->dtype));
     ifd_gpu_in(&call, node->input_value[0]);
     ifd_gpu_out(&call, node->output_value[0]);
-    const int64_t numbers[] = {(int64_t)r->row,
-                               (int64_t)r->inner,
-                               in->quant.zero_point[0],
-                               multiplier,
-                               shift,
-                               out->quant.zero_point[0],
-                               lowest,
-                               highest};
+    const int64_t numbers[] = {(int64_t)r->outer,        (int64_t)r->row, (int64_t)r->inner,
+                               in->quant.zero_point[0],  multiplier,      shift,
+                               out->quant.zero_point[0], lowest,          highest};
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
         ifd_gpu_int(&call, numbers[i]);
     }

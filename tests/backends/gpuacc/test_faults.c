@@ -284,6 +284,27 @@ static void devices_compute_apart(void)
     EXPECT_INT(library()->alive(), 0);
 }
 
+/* A model is loaded all the same. */
+static void measurements_that_fail_choose_nothing(void)
+{
+    static const char *const functions[] = {"clEnqueueFillBuffer", "clGetEventProfilingInfo"};
+    static const struct ifd_backend_option option = {"tuning", "1"};
+    for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
+        static struct work work;
+        struct ifd_device *device = NULL;
+        struct ifd_err err = {0};
+        set_rule(functions[i], 1, CL_OUT_OF_RESOURCES, 0);
+        REQUIRE_OK(open_device(&option, 1, &device, &err), &err);
+        EXPECT_CODE(begin(&work, device, &err), IFD_OK, &err);
+        EXPECT(library()->has_failed());
+        library()->set("");
+        EXPECT_CODE(queue_run(&work.node, work.context, work.bound, &err), IFD_OK, &err);
+        end(&work);
+        ifd_backend_gpuacc.close(device);
+        EXPECT_INT(library()->alive(), 0);
+    }
+}
+
 /* ---- kernels that never end ---- */
 
 static struct ifd_device *open_hasty(void)
@@ -361,6 +382,7 @@ int main(int argc, char **argv)
         T(what_fails_in_a_run_is_a_lost_device),
         T(what_is_not_needed_may_fail),
         T(shared_memory_is_mapped),
+        T(measurements_that_fail_choose_nothing),
         T(devices_compute_apart),
         T(a_kernel_that_never_ends_is_given_up),
         T(a_device_closes_while_a_kernel_does_not_end),

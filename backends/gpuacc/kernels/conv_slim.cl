@@ -1,0 +1,95 @@
+// Convolution of f32 for layers with few output elements and many factors each, groups included:
+// the items of a work group share the factors of each element. Work group: ROWS * PIXELS output
+// pixels times COLUMNS * 4 output channels, each computed by SLICES items; an item takes every
+// SLICES-th run of DEPTH input channels.
+//
+// DEPTH: a multiple of 4 that divides the input channels of a group.
+// POINTWISE: the window is one pixel, without stride and padding.
+
+#define PLACES (ROWS * COLUMNS) // items of a slice
+#define ITEMS  (PLACES * SLICES)
+
+#define MAC(lane, channel)                                                                         \
+    {                                                                                              \
+        const float4 weight = load4_weights(row + (d + channel) * w_row);                          \
+        for (int k = 0; k < PIXELS; k++) {                                                         \
+            acc[k] = mad((float4)(in[k].lane), weight, acc[k]);                                    \
+        }                                                                                          \
+    }
+
+__attribute__((reqd_work_group_size(ITEMS, 1, 1)))
+kernel void conv2d_slim(CONV_PARAMS TAIL_PARAMS)
+{
+    local float4 sums[PIXELS * ITEMS];
+    const int item = (int)get_local_id(0);
+    const int slice = item / PLACES;
+    const int oc = min(((int)get_group_id(0) * COLUMNS + item % COLUMNS) * 4, w_row - 4);
+    const int first = ((int)get_group_id(1) * ROWS + item / COLUMNS % ROWS) * PIXELS;
+    global const real *group = x + x_at + oc / group_out * group_in;
+    float4 acc[PIXELS];
+    int at[PIXELS]; // where the pixel lies that a tap sees; -1: outside
+#ifndef POINTWISE
+    int top[PIXELS], left[PIXELS], image[PIXELS];
+#endif
+    for (int k = 0; k < PIXELS; k++) {
+        const int pixel = min(first + k, pixels - 1);
+        acc[k] = (float4)(0.0f);
+#ifdef POINTWISE
+        at[k] = pixel * in_c;
+#else
+        top[k] = window_begin(pixel / out_w % out_h, stride_y, pad_top);
+        left[k] = window_begin(pixel % out_w, stride_x, pad_left);
+        image[k] = pixel / out_w / out_h * in_h;
+#endif
+    }
+    int tap = slice * DEPTH / group_in, ic = slice * DEPTH % group_in;
+    while (tap < kh * kw) {
+#ifndef POINTWISE
+        for (int k = 0; k < PIXELS; k++) {
+            const int in_y = window_sees(top[k], tap / kw, stride_y, dilation_y, in_h);
+            const int in_x = window_sees(left[k], tap % kw, stride_x, dilation_x, in_w);
+            at[k] = in_y >= 0 && in_x >= 0 ? ((image[k] + in_y) * in_w + in_x) * in_c : -1;
+        }
+#endif
+        do {
+            global const weight_t *row = w + (tap * group_in + ic) * w_row + oc;
+            for (int d = 0; d < DEPTH; d += 4) {
+                float4 in[PIXELS];
+                for (int k = 0; k < PIXELS; k++) {
+#ifdef POINTWISE
+                    in[k] = load4_full(group + at[k] + ic + d);
+#else
+                    in[k] = at[k] >= 0 ? load4_full(group + at[k] + ic + d) : (float4)(0.0f);
+#endif
+                }
+                MAC(s0, 0)
+                MAC(s1, 1)
+                MAC(s2, 2)
+                MAC(s3, 3)
+            }
+            ic += SLICES * DEPTH;
+        } while (ic < group_in);
+        tap += ic / group_in;
+        ic %= group_in;
+    }
+    for (int k = 0; k < PIXELS; k++) {
+        sums[k * ITEMS + item] = acc[k];
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int i = item; i < PIXELS * PLACES; i += ITEMS) {
+        const int place = i % PLACES, k = i / PLACES;
+        const int c = ((int)get_group_id(0) * COLUMNS + place % COLUMNS) * 4;
+        const int pixel = ((int)get_group_id(1) * ROWS + place / COLUMNS) * PIXELS + k;
+        if (c >= out_c || pixel >= pixels) {
+            continue;
+        }
+        float4 v = vload4(0, bias + c);
+        for (int s = 0; s < SLICES; s++) {
+            v += sums[k * ITEMS + s * PLACES + place];
+        }
+        v = clamp4(v, lo, hi);
+        const int e = pixel * out_c + c, n = out_c - c;
+        TAIL(v, e, c, n)
+        store4(v, y + y_at + e, n);
+    }
+}

@@ -1,0 +1,219 @@
+/* The table of divisions of a convolution's work, and what they are estimated to take. */
+#include "backends/gpuacc/ops/blocking.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Direct: {pixels}. Slim: {pixels, rows, columns, slices, depth}. Tile: {pixels, channels, rows,
+ * columns}; 16 factors at a time. */
+#define DIRECT(pixels)                                                                             \
+    {                                                                                              \
+        IFD_GPU_conv2d, pixels, 4, 0, 0, 0, 0                                                      \
+    }
+#define SLIM(pixels, rows, columns, slices, depth)                                                 \
+    {                                                                                              \
+        IFD_GPU_conv2d_slim, pixels, 4, rows, columns, slices, depth                               \
+    }
+#define TILE(pixels, channels, rows, columns)                                                      \
+    {                                                                                              \
+        IFD_GPU_conv2d_tile, pixels, channels, rows, columns, 1, 16                                \
+    }
+
+const struct ifd_gpu_blocking *ifd_gpu_blockings(uint32_t *ret_count)
+{
+    static const struct ifd_gpu_blocking rows[] = {
+        DIRECT(1),
+        DIRECT(2),
+        DIRECT(4),
+        DIRECT(8),
+        SLIM(1, 1, 4, 32, 4),
+        SLIM(1, 1, 4, 64, 4),
+        SLIM(1, 1, 8, 32, 4),
+        SLIM(1, 2, 4, 16, 4),
+        SLIM(1, 4, 4, 8, 4),
+        SLIM(1, 4, 4, 16, 4),
+        SLIM(2, 2, 4, 16, 4),
+        SLIM(2, 4, 4, 8, 4),
+        SLIM(2, 4, 4, 16, 4),
+        SLIM(2, 4, 4, 16, 8),
+        SLIM(2, 4, 8, 8, 8),
+        SLIM(4, 2, 4, 16, 8),
+        SLIM(4, 2, 4, 32, 8),
+        SLIM(4, 4, 4, 8, 4),
+        SLIM(4, 4, 4, 8, 8),
+        SLIM(4, 4, 8, 4, 8),
+        SLIM(4, 4, 8, 8, 8),
+        SLIM(4, 4, 4, 16, 8),
+        SLIM(4, 8, 4, 4, 8),
+        SLIM(8, 2, 8, 8, 4),
+        TILE(4, 4, 8, 8),
+        TILE(4, 4, 16, 8),
+        TILE(4, 4, 16, 16),
+        TILE(4, 8, 16, 8),
+        TILE(8, 4, 8, 8),
+        TILE(8, 4, 16, 8),
+        TILE(8, 4, 16, 16),
+        TILE(8, 8, 8, 8),
+        TILE(8, 8, 16, 8),
+        TILE(8, 8, 16, 16),
+    };
+    *ret_count = sizeof(rows) / sizeof(rows[0]);
+    return rows;
+}
+
+static size_t items_of(const struct ifd_gpu_blocking *b)
+{
+    return (size_t)b->rows * b->columns * b->slices;
+}
+
+static size_t local_bytes(const struct ifd_gpu_blocking *b)
+{
+    const size_t tile = (size_t)b->depth * (b->rows * b->pixels + 4 + b->columns * b->channels);
+    return b->kernel == IFD_GPU_conv2d_slim   ? items_of(b) * b->pixels * 4 * sizeof(float)
+           : b->kernel == IFD_GPU_conv2d_tile ? tile * sizeof(float)
+                                              : 0;
+}
+
+bool ifd_gpu_blocking_fits(const struct ifd_gpu_blocking *b, const struct ifd_gpu_conv_size *size,
+                           const struct ifd_gpu_info *info)
+{
+    if (items_of(b) > info->max_group || local_bytes(b) > info->local_bytes) {
+        return false;
+    }
+    switch ((unsigned)b->kernel) {
+    case IFD_GPU_conv2d_slim:
+        return !size->is_transposed && size->group_in % b->depth == 0;
+    case IFD_GPU_conv2d_tile:
+        return !size->is_transposed && size->groups == 1;
+    default:
+        return true;
+    }
+}
+
+/* ---- estimates ---- */
+
+static size_t parts(size_t whole, size_t part)
+{
+    return (whole + part - 1) / part;
+}
+
+/* Parts of the peak rate that an item's registers allow: an item of 8 x 8 elements reads 16 factors
+ * for 64 products. */
+static double efficiency(const struct ifd_gpu_blocking *b)
+{
+    const double products = b->pixels * b->channels, reads = b->pixels + b->channels;
+    const double local = b->kernel == IFD_GPU_conv2d_tile ? 1.0 : 0.45;
+    return local * products / (products + 0.53 * reads);
+}
+
+/* Cycles of a GPU's compute units, which do LANES products a cycle and hold ITEMS items. The
+ * numbers are fitted to what every blocking took on an H200 in 466 layers of five networks at batch
+ * 1 to 32: what ranks first takes 1.07 times as long as the fastest there, in the mean. */
+static double gpu_cost(const struct ifd_gpu_blocking *b, double groups, double factors,
+                       double units)
+{
+    enum { LANES = 128, ITEMS = 768 };
+    const bool is_direct = b->kernel == IFD_GPU_conv2d;
+    const double items = is_direct ? 32 : (double)items_of(b);
+    const double slices = is_direct ? 1 : b->slices;
+    const double turns = ceil((is_direct ? groups / items : groups) / units);
+    const double at_once = fmax(floor(ITEMS / items), 1);
+    const double steps = factors / (slices * (is_direct ? 4 : b->depth));
+    const double wait = is_direct ? 620 : b->kernel == IFD_GPU_conv2d_tile ? 940 : 380;
+    const double products = items / slices * b->pixels * b->channels * factors;
+    const double busy = turns * products / (LANES * efficiency(b));
+    const double waiting = ceil(turns / at_once) * (steps * wait + 1340);
+    return fmax(busy, waiting) + 1.2 * fmin(busy, waiting);
+}
+
+double ifd_gpu_blocking_cost(const struct ifd_gpu_blocking *b, const struct ifd_gpu_conv_size *size,
+                             const struct ifd_gpu_info *info)
+{
+    const double factors = (double)(size->group_in * size->taps);
+    const bool is_direct = b->kernel == IFD_GPU_conv2d;
+    const size_t rows = is_direct ? 1 : b->rows, columns = is_direct ? 1 : b->columns;
+    const double groups =
+        (double)(parts(size->pixels, rows * b->pixels) * parts(size->out_c, columns * b->channels));
+    if (info->is_gpu) {
+        return gpu_cost(b, groups, factors, info->compute_units);
+    }
+    /* A CPU has no local memory: vectors that an item loads. */
+    const double idle = fmax(info->compute_units / groups, 1);
+    return (is_direct ? 1 : 1e6) * groups * factors * (1.0 + b->pixels) * idle;
+}
+
+uint32_t ifd_gpu_rank_blockings(const struct ifd_gpu_conv_size *size,
+                                const struct ifd_gpu_info *info, uint32_t count,
+                                const struct ifd_gpu_blocking **ret)
+{
+    uint32_t all = 0, have = 0;
+    const struct ifd_gpu_blocking *row = ifd_gpu_blockings(&all);
+    for (uint32_t i = 0; i < all; i++) {
+        if (!ifd_gpu_blocking_fits(&row[i], size, info)) {
+            continue;
+        }
+        const double cost = ifd_gpu_blocking_cost(&row[i], size, info);
+        uint32_t at = have;
+        while (at > 0 && ifd_gpu_blocking_cost(ret[at - 1], size, info) > cost) {
+            at--;
+        }
+        if (at == count) {
+            continue;
+        }
+        have += have < count ? 1 : 0;
+        memmove(&ret[at + 1], &ret[at], (have - 1 - at) * sizeof(ret[0]));
+        ret[at] = &row[i];
+    }
+    return have;
+}
+
+/* ---- texts ---- */
+
+void ifd_gpu_blocking_text(const struct ifd_gpu_blocking *b, char ret[IFD_GPU_BLOCKING_TEXT])
+{
+    (void)snprintf(ret, IFD_GPU_BLOCKING_TEXT, "%s %ux%u %ux%ux%u %u",
+                   ifd_gpu_kernel_name(b->kernel), b->pixels, b->channels, b->rows, b->columns,
+                   b->slices, b->depth);
+}
+
+const struct ifd_gpu_blocking *ifd_gpu_blocking_named(const char *text)
+{
+    uint32_t count = 0;
+    const struct ifd_gpu_blocking *row = ifd_gpu_blockings(&count);
+    for (uint32_t i = 0; i < count; i++) {
+        char name[IFD_GPU_BLOCKING_TEXT];
+        ifd_gpu_blocking_text(&row[i], name);
+        if (strcmp(name, text) == 0) {
+            return &row[i];
+        }
+    }
+    return NULL;
+}
+
+/* ---- calls ---- */
+
+void ifd_gpu_blocking_begin(const struct ifd_gpu_blocking *b, struct ifd_gpu_call *call)
+{
+    *call = ifd_gpu_call(b->kernel);
+    ifd_gpu_define(call, "#define PIXELS %u\n", b->pixels);
+    if (b->kernel != IFD_GPU_conv2d) {
+        ifd_gpu_define(call,
+                       "#define CHANNELS %u\n#define ROWS %u\n#define COLUMNS %u\n"
+                       "#define SLICES %u\n#define DEPTH %u\n",
+                       b->channels, b->rows, b->columns, b->slices, b->depth);
+    }
+}
+
+void ifd_gpu_blocking_items(const struct ifd_gpu_blocking *b, const struct ifd_gpu_conv_size *size,
+                            struct ifd_gpu_call *call)
+{
+    if (b->kernel == IFD_GPU_conv2d) {
+        ifd_gpu_items(call, parts(size->out_c, 4), parts(size->pixels, b->pixels), 1);
+        return;
+    }
+    const size_t items = items_of(b);
+    ifd_gpu_items(call, parts(size->out_c, (size_t)b->columns * b->channels) * items,
+                  parts(size->pixels, (size_t)b->rows * b->pixels), 1);
+    ifd_gpu_group(call, items, 1, 1);
+}

@@ -1,0 +1,54 @@
+/** How the work of a convolution of f32 is divided: which kernel, and how much an item and a group
+ *  of items compute. Which division is best depends on the device; the estimates rank them, the
+ *  tuner (tuner.h) measures those that rank first. Thread: any. */
+#ifndef INFERD_BACKENDS_GPUACC_OPS_BLOCKING_H
+#define INFERD_BACKENDS_GPUACC_OPS_BLOCKING_H
+
+#include "backends/gpuacc/call.h"
+#include "backends/gpuacc/device.h"
+
+/** What decides. */
+struct ifd_gpu_conv_size {
+    size_t pixels, out_c; /* of all images; of all groups */
+    size_t groups, group_in, taps;
+    bool is_transposed;
+};
+
+struct ifd_gpu_blocking {
+    enum ifd_gpu_kernel kernel; /* conv2d, conv2d_slim, conv2d_tile */
+    uint32_t pixels, channels;  /* of an item */
+    /** Items of a group: along pixels, along channels, and such as share the factors of an element.
+     *  conv2d: 0. */
+    uint32_t rows, columns, slices;
+    uint32_t depth; /* factors at a time */
+};
+
+#define IFD_GPU_BLOCKING_TEXT 64
+
+/** All that there are; count through ret_count. Static. */
+const struct ifd_gpu_blocking *ifd_gpu_blockings(uint32_t *ret_count);
+
+bool ifd_gpu_blocking_fits(const struct ifd_gpu_blocking *blocking,
+                           const struct ifd_gpu_conv_size *size, const struct ifd_gpu_info *info);
+
+/** Estimated time, to compare. */
+double ifd_gpu_blocking_cost(const struct ifd_gpu_blocking *blocking,
+                             const struct ifd_gpu_conv_size *size, const struct ifd_gpu_info *info);
+
+/** The count blockings that fit and rank first, best first; returns how many there are. */
+uint32_t ifd_gpu_rank_blockings(const struct ifd_gpu_conv_size *size,
+                                const struct ifd_gpu_info *info, uint32_t count,
+                                const struct ifd_gpu_blocking **ret);
+
+/** "conv2d_tile 8x4 16x16x1 16": for the tuner's file. */
+void ifd_gpu_blocking_text(const struct ifd_gpu_blocking *blocking,
+                           char ret[IFD_GPU_BLOCKING_TEXT]);
+/** The blocking with this text; NULL: none. */
+const struct ifd_gpu_blocking *ifd_gpu_blocking_named(const char *text);
+
+/** Kernel, definitions and work items of a call. */
+void ifd_gpu_blocking_begin(const struct ifd_gpu_blocking *blocking, struct ifd_gpu_call *call);
+void ifd_gpu_blocking_items(const struct ifd_gpu_blocking *blocking,
+                            const struct ifd_gpu_conv_size *size, struct ifd_gpu_call *call);
+
+#endif

@@ -1,0 +1,202 @@
+/* Convolutions with every division of their work, beside the reference kernel. */
+#include "backends/cpuref/cpuref.h"
+#include "backends/gpuacc/gpuacc.h"
+#include "backends/gpuacc/ops/blocking.h"
+#include "inferd/op_attrs.h"
+#include "engine/base/team.h"
+#include "tests/conformance/one_node.h"
+#include "tests/support/test.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define OF_RANGE 1e-5 /* sums in another order */
+#define TENSOR   20000
+
+struct shape {
+    int batch, h, w, in_c, out_c, kh, kw, stride, dilation, groups;
+};
+
+/* Tiles that are full and that are not, rows that are vectors and that are not, edges, groups, more
+ * slices than factors. */
+static const struct shape shapes[] = {
+    {1, 7, 7, 16, 20, 1, 1, 1, 1, 1}, {2, 9, 8, 32, 136, 1, 1, 1, 1, 1},
+    {1, 12, 12, 6, 5, 1, 1, 1, 1, 1}, {1, 9, 10, 3, 16, 3, 3, 2, 1, 1},
+    {3, 5, 6, 8, 12, 3, 3, 1, 1, 1},  {1, 11, 9, 8, 33, 3, 5, 2, 2, 1},
+    {1, 6, 6, 16, 8, 3, 3, 1, 1, 2},  {1, 1, 1, 512, 12, 1, 1, 1, 1, 1},
+    {1, 13, 17, 4, 8, 2, 2, 1, 1, 1},
+};
+
+struct layer {
+    struct ifd_conv2d_attrs attrs;
+    struct ifd_desc in, weights, bias, out;
+    const float *x, *w, *b;
+};
+
+/* Numbers between -1 and 1, which half precision holds. */
+static const float *numbers(uint32_t seed)
+{
+    static _Alignas(64) float content[3][2 * TENSOR];
+    for (size_t i = 0; i < sizeof(content[0]) / sizeof(float); i++) {
+        content[seed][i] = (float)((i + seed) * 2654435761u % 257) / 128 - 1;
+    }
+    return content[seed];
+}
+
+static int out_size(int in, int stride)
+{
+    return (in + stride - 1) / stride;
+}
+
+static void make_layer(const struct shape *s, struct layer *ret)
+{
+    *ret = (struct layer){.attrs = {.window = {.padding = IFD_PAD_SAME,
+                                               .stride_h = s->stride,
+                                               .stride_w = s->stride,
+                                               .dilation_h = s->dilation,
+                                               .dilation_w = s->dilation},
+                                    .activation = IFD_ACT_RELU6}};
+    ret->in = (struct ifd_desc){.dtype = IFD_F32, .shape = {4, {s->batch, s->h, s->w, s->in_c}}};
+    ret->weights = (struct ifd_desc){.dtype = IFD_F32,
+                                     .shape = {4, {s->out_c, s->kh, s->kw, s->in_c / s->groups}}};
+    ret->bias = (struct ifd_desc){.dtype = IFD_F32, .shape = {1, {s->out_c}}};
+    ret->out = (struct ifd_desc){
+        .dtype = IFD_F32,
+        .shape = {4, {s->batch, out_size(s->h, s->stride), out_size(s->w, s->stride), s->out_c}}};
+    ret->x = numbers(0);
+    ret->w = numbers(1);
+    ret->b = numbers(2);
+}
+
+/* Into ret_out, which has room for TENSOR numbers; returns how many there are. */
+static size_t compute(const struct ifd_backend *backend, struct ifd_device *device,
+                      const struct layer *layer, enum ifd_precision precision, float *ret_out)
+{
+    static struct one_node node; /* large */
+    struct ifd_team *team = NULL;
+    struct ifd_err err = {0};
+    REQUIRE_OK(ifd_team_create(1, ifd_alloc_system(), &team, &err), &err);
+    one_node_init(&node, "layer", IFD_OP_CONV2D, &layer->attrs);
+    node.view.precision = precision;
+    one_node_add_input(&node, &layer->in, layer->x, false);
+    one_node_add_input(&node, &layer->weights, layer->w, true);
+    one_node_add_input(&node, &layer->bias, layer->b, true);
+    one_node_add_output(&node, &layer->out);
+    REQUIRE_OK(one_node_run(&node, backend, device, team, false, &err), &err);
+    const size_t count = node.output_bytes[0] / sizeof(float);
+    REQUIRE(count <= TENSOR);
+    memcpy(ret_out, node.output[0], node.output_bytes[0]);
+    one_node_finish(&node);
+    ifd_team_destroy(team);
+    return count;
+}
+
+static struct ifd_device *open_device(const struct ifd_backend *backend)
+{
+    static struct ifd_host host = {.bytes = sizeof(host), .op_def = ifd_op_def, .fail = ifd_fail};
+    struct ifd_device *device = NULL;
+    struct ifd_err err = {0};
+    host.alloc = ifd_alloc_system();
+    const enum ifd_code code = backend->open(&host, &device, &err);
+    if (code == IFD_UNAVAILABLE) {
+        test_skip(err.text);
+    }
+    REQUIRE_OK(code, &err);
+    return device;
+}
+
+static void expect_same(const float *got, const float *want, size_t count, const char *way)
+{
+    double range = 1, worst = 0;
+    for (size_t i = 0; i < count; i++) {
+        const double off = fabs((double)got[i] - (double)want[i]);
+        worst = off > worst || isnan(off) ? off : worst;
+        range = fmax(range, fabs((double)want[i]));
+    }
+    if (!(worst <= OF_RANGE * range)) {
+        (void)fprintf(stderr, "%s: differs by %g of %g\n", way, worst, range);
+    }
+    EXPECT(worst <= OF_RANGE * range);
+}
+
+static struct ifd_gpu_conv_size size_of(const struct shape *s)
+{
+    return (struct ifd_gpu_conv_size){
+        .pixels = (size_t)(s->batch * out_size(s->h, s->stride) * out_size(s->w, s->stride)),
+        .out_c = (size_t)s->out_c,
+        .groups = (size_t)s->groups,
+        .group_in = (size_t)(s->in_c / s->groups),
+        .taps = (size_t)(s->kh * s->kw)};
+}
+
+static void every_blocking_computes_what_the_reference_does(void)
+{
+    static float want[TENSOR], got[TENSOR];
+    struct ifd_device *reference = open_device(&ifd_backend_cpuref);
+    struct ifd_device *device = open_device(&ifd_backend_gpuacc);
+    uint32_t count = 0, ran = 0;
+    const struct ifd_gpu_blocking *blocking = ifd_gpu_blockings(&count);
+    for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+        const struct ifd_gpu_conv_size size = size_of(&shapes[i]);
+        struct layer layer;
+        make_layer(&shapes[i], &layer);
+        const size_t numbers_out =
+            compute(&ifd_backend_cpuref, reference, &layer, IFD_PRECISION_F32, want);
+        for (uint32_t k = 0; k < count; k++) {
+            char way[IFD_GPU_BLOCKING_TEXT];
+            ifd_gpu_blocking_text(&blocking[k], way);
+            EXPECT(ifd_gpu_blocking_named(way) == &blocking[k]);
+            if (ifd_gpu_blocking_fits(&blocking[k], &size, &device->info)) {
+                device->tuner.only = way;
+                for (int p = 0; p < 2; p++, ran++) {
+                    (void)compute(&ifd_backend_gpuacc, device, &layer,
+                                  p ? IFD_PRECISION_FP16 : IFD_PRECISION_F32, got);
+                    expect_same(got, want, numbers_out, way);
+                }
+            }
+        }
+    }
+    EXPECT(ran > 10 * count);
+    ifd_backend_gpuacc.close(device);
+    ifd_backend_cpuref.close(reference);
+}
+
+/* Ranks are in order of cost, all of those that fit are there, and a shorter list is its
+ * beginning. */
+static void the_best_rank_first(void)
+{
+    struct ifd_gpu_info info = {.is_gpu = true,
+                                .compute_units = 132,
+                                .clock_mhz = 1980,
+                                .max_group = 1024,
+                                .local_bytes = 48 << 10};
+    const struct ifd_gpu_conv_size size = {
+        .pixels = 49, .out_c = 320, .groups = 1, .group_in = 960, .taps = 1};
+    const struct ifd_gpu_blocking *all[64], *some[3];
+    uint32_t count = 0, fits = 0;
+    const struct ifd_gpu_blocking *blocking = ifd_gpu_blockings(&count);
+    for (uint32_t i = 0; i < count; i++) {
+        fits += ifd_gpu_blocking_fits(&blocking[i], &size, &info) ? 1 : 0;
+    }
+    REQUIRE(count <= 64);
+    EXPECT_INT(ifd_gpu_rank_blockings(&size, &info, 64, all), fits);
+    for (uint32_t i = 1; i < fits; i++) {
+        EXPECT(ifd_gpu_blocking_cost(all[i - 1], &size, &info) <=
+               ifd_gpu_blocking_cost(all[i], &size, &info));
+    }
+    EXPECT_INT(ifd_gpu_rank_blockings(&size, &info, 3, some), 3);
+    EXPECT(memcmp(some, all, sizeof(some)) == 0);
+    info.local_bytes = 0;
+    info.max_group = 1;
+    EXPECT_INT(ifd_gpu_rank_blockings(&size, &info, 64, all), 4); /* those without groups */
+}
+
+int main(int argc, char **argv)
+{
+    static const struct test_case cases[] = {
+        T(every_blocking_computes_what_the_reference_does),
+        T(the_best_rank_first),
+    };
+    return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
+}
