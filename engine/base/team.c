@@ -314,21 +314,44 @@ void ifd_cores_init(struct ifd_cores *cores, uint32_t count)
 {
     cores->count = count > 0 ? count : 1;
     atomic_init(&cores->busy, 0);
+    atomic_init(&cores->runs, 0);
+    atomic_init(&cores->crowd, 1);
+    atomic_init(&cores->crowd_ns, 0);
 }
 
-uint32_t ifd_cores_take(struct ifd_cores *cores, uint32_t wanted)
+/* Most runs at a time, lately, these included. Threads may overwrite each other's notes: the next
+ * run makes them right. */
+static uint32_t note_crowd(struct ifd_cores *cores, uint32_t runs, uint64_t now_ns)
 {
+    const unsigned crowd = atomic_load_explicit(&cores->crowd, memory_order_relaxed);
+    const uint64_t since_ns = atomic_load_explicit(&cores->crowd_ns, memory_order_relaxed);
+    if (runs < crowd && now_ns <= since_ns + IFD_CROWD_NS) {
+        return crowd;
+    }
+    atomic_store_explicit(&cores->crowd, runs, memory_order_relaxed);
+    atomic_store_explicit(&cores->crowd_ns, now_ns, memory_order_relaxed);
+    return runs;
+}
+
+uint32_t ifd_cores_take(struct ifd_cores *cores, uint32_t wanted, uint64_t now_ns)
+{
+    const unsigned runs = atomic_fetch_add_explicit(&cores->runs, 1, memory_order_relaxed) + 1;
+    const uint32_t part = cores->count / note_crowd(cores, runs, now_ns),
+                   share = part > 0 ? part : 1;
+    const uint32_t most = wanted < share ? wanted : share;
     unsigned busy = atomic_load_explicit(&cores->busy, memory_order_relaxed);
     uint32_t taken = 1;
     do {
         const uint32_t free = busy < cores->count ? cores->count - busy : 1;
-        taken = wanted < free ? wanted : free;
+        taken = most < free ? most : free;
     } while (!atomic_compare_exchange_weak_explicit(&cores->busy, &busy, busy + taken,
                                                     memory_order_relaxed, memory_order_relaxed));
     return taken;
 }
 
-void ifd_cores_give(struct ifd_cores *cores, uint32_t taken)
+void ifd_cores_give(struct ifd_cores *cores, uint32_t taken, uint64_t now_ns)
 {
+    const unsigned runs = atomic_fetch_sub_explicit(&cores->runs, 1, memory_order_relaxed);
+    (void)note_crowd(cores, runs, now_ns); /* of long runs, the crowd was there until now */
     atomic_fetch_sub_explicit(&cores->busy, taken, memory_order_relaxed);
 }

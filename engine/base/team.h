@@ -6,9 +6,10 @@
  *  another core. Thread: several may run() at a time on the same team: a helper joins whichever run
  *  has room. All instances of an engine share one.
  *
- *  Runs share cores through a counter: a run takes the free cores that it wants, at least one,
- *  and gives them back at its end. A single run gets all; with many runs each gets one, which
- *  gives the best throughput. */
+ *  Runs share cores through counters: a run takes the free cores that it wants, at least one, and
+ *  gives them back at its end. A single run gets all. Of several each gets its share, also one that
+ *  begins in a gap between others: a team in such a gap would share its cores with the run that
+ *  comes next, which costs both more than the team gains. */
 #ifndef INFERD_ENGINE_BASE_TEAM_H
 #define INFERD_ENGINE_BASE_TEAM_H
 
@@ -36,14 +37,19 @@ void ifd_team_expect(const struct ifd_team *team);
 void ifd_team_rest(const struct ifd_team *team);
 
 struct ifd_cores {
-    atomic_uint busy;
+    atomic_uint busy, runs;
+    atomic_uint crowd;         /* most runs at a time, lately */
+    _Atomic uint64_t crowd_ns; /* when there were so many */
     uint32_t count;
 };
+
+/** So long after several runs at a time, one that is alone takes only its share of the cores. */
+#define IFD_CROWD_NS UINT64_C(10000000)
 
 void ifd_cores_init(struct ifd_cores *cores, uint32_t count);
 /** Returns 1 … wanted. The caller's thread counts as one, whether a core is free for it or not.
  *  Thread: any. */
-uint32_t ifd_cores_take(struct ifd_cores *cores, uint32_t wanted);
-void ifd_cores_give(struct ifd_cores *cores, uint32_t taken);
+uint32_t ifd_cores_take(struct ifd_cores *cores, uint32_t wanted, uint64_t now_ns);
+void ifd_cores_give(struct ifd_cores *cores, uint32_t taken, uint64_t now_ns);
 
 #endif

@@ -67,7 +67,6 @@ static enum ifd_code take_arena(struct ifd_instance *instance,
         return ifd_fail(err, IFD_NOMEM, "no memory for tensors of %zu bytes", bytes);
     }
     instance->arena_bytes = bytes;
-    ifd_populate_pages(instance->arena, setup->executable[0]->plan.arena_bytes);
     return IFD_OK;
 }
 

@@ -64,13 +64,14 @@ struct ifd_instance {
     struct ifd_team team; /* a part of the engine's */
     struct ifd_cores *cores;
     struct ifd_shapes *shapes; /* NULL: runs the shapes of info */
-    atomic_bool is_alone;      /* the last run took one thread: no worker is woken for the next */
+    atomic_bool is_alone;      /* the last run had one thread: no worker is woken for the next */
 
     struct ifd_spare *spare; /* NULL: no device is used, or nobody else can compute the model */
     struct ifd_instance_device *device; /* NULL: no device is used, or all are given up */
     uint32_t device_count;
 
-    uint8_t *arena; /* for the largest executable */
+    uint8_t *arena; /* for the largest executable; resident from the first run on */
+    bool has_run;
     size_t arena_bytes;
     void **pointers; /* all tables' */
     size_t pointers_bytes;

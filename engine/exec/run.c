@@ -75,9 +75,9 @@ static enum ifd_code run_chunk(struct ifd_instance *instance, struct ifd_instanc
 {
     const uint32_t threads = ifd_pace_choose(&table->pace);
     struct ifd_team team = instance->team;
-    atomic_store_explicit(&instance->is_alone, threads == 1, memory_order_relaxed);
-    team.count = ifd_cores_take(instance->cores, threads);
     const uint64_t before = ifd_monotonic_ns();
+    team.count = ifd_cores_take(instance->cores, threads, before);
+    atomic_store_explicit(&instance->is_alone, team.count == 1, memory_order_relaxed);
     ifd_io_bind(instance, table->executable, callers, chunk);
     ifd_executable_bind(table->executable, table->pointer, instance->input, instance->output);
     const enum ifd_code code = walk(instance, table, &team, callers->io->deadline_ns, err);
@@ -85,10 +85,11 @@ static enum ifd_code run_chunk(struct ifd_instance *instance, struct ifd_instanc
         ifd_executable_copy_outputs(table->executable, instance->input, instance->output);
         ifd_io_collect(instance, callers, chunk);
     }
+    const uint64_t after = ifd_monotonic_ns();
     if (team.count == threads) {
-        ifd_pace_note(&table->pace, ifd_monotonic_ns() - before);
+        ifd_pace_note(&table->pace, after - before);
     }
-    ifd_cores_give(instance->cores, team.count);
+    ifd_cores_give(instance->cores, team.count, after);
     return code;
 }
 
@@ -96,6 +97,10 @@ static enum ifd_code run_bound(struct ifd_instance *instance, const struct ifd_i
                                uint32_t io_count, struct ifd_err *err)
 {
     struct ifd_callers callers = {.io = io, .count = io_count};
+    if (!instance->has_run) { /* what never runs takes no memory */
+        ifd_populate_pages(instance->arena, instance->table[0].executable->plan.arena_bytes);
+        instance->has_run = true;
+    }
     enum ifd_code code = ifd_io_check(instance, io, io_count, &callers.batch, err);
     int64_t done = 0;
     while (code == IFD_OK && done < callers.batch) {

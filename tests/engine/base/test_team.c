@@ -418,18 +418,44 @@ static void cores_are_shared_and_a_run_has_one_at_least(void)
 {
     struct ifd_cores cores;
     ifd_cores_init(&cores, 4);
-    EXPECT_INT(ifd_cores_take(&cores, 1), 1);
-    EXPECT_INT(ifd_cores_take(&cores, 2), 2);
-    EXPECT_INT(ifd_cores_take(&cores, 8), 1);
-    EXPECT_INT(ifd_cores_take(&cores, 8), 1); /* more runs than cores */
-    ifd_cores_give(&cores, 2);
-    EXPECT_INT(ifd_cores_take(&cores, 8), 1);
+    EXPECT_INT(ifd_cores_take(&cores, 1, 1), 1);
+    EXPECT_INT(ifd_cores_take(&cores, 2, 1), 2);
+    EXPECT_INT(ifd_cores_take(&cores, 8, 1), 1);
+    EXPECT_INT(ifd_cores_take(&cores, 8, 1), 1); /* more runs than cores */
+    ifd_cores_give(&cores, 2, 1);
+    EXPECT_INT(ifd_cores_take(&cores, 8, 1), 1);
     for (int i = 0; i < 4; i++) {
-        ifd_cores_give(&cores, 1);
+        ifd_cores_give(&cores, 1, 1);
     }
-    EXPECT_INT(ifd_cores_take(&cores, 8), 4);
+    EXPECT_INT(ifd_cores_take(&cores, 8, 2 + IFD_CROWD_NS), 4);
     ifd_cores_init(&cores, 0);
-    EXPECT_INT(ifd_cores_take(&cores, 8), 1);
+    EXPECT_INT(ifd_cores_take(&cores, 8, 1), 1);
+}
+
+/* Two clients that ask again and again: while one sends, the other's run is alone. */
+static void a_run_in_a_gap_takes_its_share_only(void)
+{
+    struct ifd_cores cores;
+    const uint64_t long_ns = 10 * IFD_CROWD_NS;
+    ifd_cores_init(&cores, 4);
+    EXPECT_INT(ifd_cores_take(&cores, 8, 1), 4); /* the first knows of nobody else */
+    EXPECT_INT(ifd_cores_take(&cores, 8, 2), 1);
+    ifd_cores_give(&cores, 4, 3);
+    ifd_cores_give(&cores, 1, 4);
+    EXPECT_INT(ifd_cores_take(&cores, 8, 5), 2);
+    EXPECT_INT(ifd_cores_take(&cores, 8, 6), 2);
+    ifd_cores_give(&cores, 2, long_ns); /* long runs: there were two until now */
+    ifd_cores_give(&cores, 2, long_ns + 1);
+    EXPECT_INT(ifd_cores_take(&cores, 8, long_ns + 2), 2);
+    ifd_cores_give(&cores, 2, long_ns + 3);
+    EXPECT_INT(ifd_cores_take(&cores, 8, long_ns + IFD_CROWD_NS), 2);
+    ifd_cores_give(&cores, 2, long_ns + IFD_CROWD_NS);
+    EXPECT_INT(ifd_cores_take(&cores, 8, long_ns + 1 + IFD_CROWD_NS), 4); /* nobody came */
+    ifd_cores_give(&cores, 4, 2 * long_ns);
+    EXPECT_INT(ifd_cores_take(&cores, 3, 2 * long_ns), 3);
+    for (uint32_t i = 0; i < 8; i++) { /* more runs than cores */
+        EXPECT_INT(ifd_cores_take(&cores, 8, 2 * long_ns), 1);
+    }
 }
 
 static void missing_memory_leaves_nothing_behind(void)
@@ -465,6 +491,7 @@ int main(int argc, char **argv)
         T(a_helper_leaves_the_core_of_the_caller),
         T(a_caller_with_priority_lets_a_helper_have_its_core),
         T(cores_are_shared_and_a_run_has_one_at_least),
+        T(a_run_in_a_gap_takes_its_share_only),
         T(missing_memory_leaves_nothing_behind),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));

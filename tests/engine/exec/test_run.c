@@ -322,6 +322,7 @@ static void a_run_gives_its_cores_back(void)
     struct ifd_cores *cores = f.instance->cores;
     check_batch(&f, (const int64_t[]){1}, 1, false);
     EXPECT_INT(atomic_load(&cores->busy), 0);
+    EXPECT_INT(atomic_load(&cores->runs), 0);
     struct ifd_tensor out[2] = {0};
     EXPECT_CODE(ifd_instance_run(f.instance, &(struct ifd_io){.output = out, .batch = 0}, 1, &err),
                 IFD_INVALID, &err);
@@ -366,23 +367,26 @@ static void a_run_counts_for_its_pace_if_it_had_the_cores_that_it_wanted(void)
     struct ifd_pace *pace = &f.instance->table[0].pace;
     pace->window_ns = UINT64_MAX;
     EXPECT_INT(ifd_pace_choose(pace), 2);
-    EXPECT_INT(ifd_cores_take(cores, 1), 1);
+    EXPECT_INT(ifd_cores_take(cores, 1, 0), 1);
     run(&f);
     EXPECT(!pace->is_warm);
-    EXPECT(!atomic_load(&f.instance->is_alone));
-    ifd_cores_give(cores, 1);
+    EXPECT(atomic_load(&f.instance->is_alone));
+    ifd_cores_give(cores, 1, 0);
+    ifd_cores_init(cores, 2); /* as if that had been long ago */
     run(&f);
     EXPECT(pace->is_warm);
+    EXPECT(!atomic_load(&f.instance->is_alone));
     EXPECT_INT(pace->runs, 0);
     run(&f);
     EXPECT_INT(pace->runs, 1);
     pace->threads = 1;
-    EXPECT_INT(ifd_cores_take(cores, 1), 1);
+    EXPECT_INT(ifd_cores_take(cores, 1, 0), 1);
     run(&f);
     EXPECT(atomic_load(&f.instance->is_alone));
     EXPECT_INT(pace->runs, 2);
-    ifd_cores_give(cores, 1);
+    ifd_cores_give(cores, 1, 0);
     EXPECT_INT(atomic_load(&cores->busy), 0);
+    EXPECT_INT(atomic_load(&cores->runs), 0);
     end(&f);
 }
 
