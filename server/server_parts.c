@@ -168,6 +168,9 @@ enum ifd_code ifd_server_create_engine(struct ifd_server *server, struct ifd_err
         return code;
     }
     log_backends(server);
+    if (o->config->performance_hint != IFD_HINT_LATENCY) {
+        ifd_log_warn(o->log, "--performance-hint has no effect any more", "value=throughput");
+    }
     const struct ifd_cpu *cpu = ifd_engine_cpu(server->engine);
     uint32_t cores = cpu->cores > 0 ? cpu->cores : 1;
     server->served = (struct ifd_served_options){
@@ -176,7 +179,6 @@ enum ifd_code ifd_server_create_engine(struct ifd_server *server, struct ifd_err
         .log = o->log,
         .cores = cores,
         .threads = o->config->threads,
-        .for_throughput = o->config->performance_hint == IFD_HINT_THROUGHPUT,
         .max_threads = IFD_SERVER_THREADS_MAX,
         .metrics = server->metrics,
         .warms_up = o->config->warms_up,

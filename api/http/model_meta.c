@@ -320,6 +320,17 @@ static void put_warm_ups(struct ifd_json_out *out, const struct ifd_model_desc *
     ifd_json_end(out, ']');
 }
 
+static void put_rate_limiter(struct ifd_json_out *out, const struct ifd_instance_group_info *group)
+{
+    if (group->priority > 0) {
+        ifd_json_key(out, "rate_limiter");
+        ifd_json_begin(out, '{');
+        put_empty(out, "resources", "[]");
+        ifd_json_member_u64(out, "priority", group->priority);
+        ifd_json_end(out, '}');
+    }
+}
+
 static void put_instance_groups(struct ifd_json_out *out, const struct ifd_model_desc *desc)
 {
     ifd_json_key(out, "instance_group");
@@ -335,6 +346,7 @@ static void put_instance_groups(struct ifd_json_out *out, const struct ifd_model
         put_empty(out, "profile", "[]");
         ifd_json_member_bool(out, "passive", false);
         ifd_json_member_text(out, "host_policy", "");
+        put_rate_limiter(out, group);
         ifd_json_end(out, '}');
     }
     ifd_json_end(out, ']');

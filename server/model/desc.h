@@ -76,10 +76,14 @@ struct ifd_tensor_info {
 /** Most instances of a model, in all its groups together. */
 #define IFD_INSTANCES_MAX 64
 
+/** Largest rate_limiter.priority of a config. */
+#define IFD_PRIORITY_MAX 1000
+
 /** Instances run on the CPU. */
 struct ifd_instance_group_info {
     const char *name;
     int32_t count;
+    uint32_t priority; /* under load, 1/priority of the time of others; 0: the config has none */
 };
 
 /** Key and string value of the config's `parameters`. */

@@ -24,6 +24,12 @@ enum ifd_code ifd_budget_hold(struct ifd_budget *budget, uint64_t *held, uint64_
     return IFD_OK;
 }
 
+uint64_t ifd_budget_left(struct ifd_budget *budget)
+{
+    const uint64_t used = atomic_load(&budget->used_bytes);
+    return used < budget->limit_bytes ? budget->limit_bytes - used : 0;
+}
+
 void ifd_budget_give_back(struct ifd_budget *budget, uint64_t *held)
 {
     if (budget) {

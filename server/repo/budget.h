@@ -19,6 +19,8 @@ struct ifd_budget {
  *  *held. */
 IFD_NODISCARD enum ifd_code ifd_budget_hold(struct ifd_budget *budget, uint64_t *held,
                                             uint64_t bytes, struct ifd_err *err);
+/** Bytes that nobody holds. */
+uint64_t ifd_budget_left(struct ifd_budget *budget);
 void ifd_budget_give_back(struct ifd_budget *budget, uint64_t *held);
 
 #endif

@@ -77,6 +77,28 @@ static enum ifd_code read_kind(struct ifd_fields *c, const struct ifd_text_field
     return IFD_OK;
 }
 
+static enum ifd_code read_priority(struct ifd_fields *c, const struct ifd_text_field *f, void *at)
+{
+    uint32_t priority = 0;
+    const enum ifd_code code = ifd_field_u32(c, f, &priority);
+    if (!code && priority > IFD_PRIORITY_MAX) {
+        return ifd_fail(c->err, IFD_INVALID, "%s:%u: priority %u is more than %d", c->file, f->line,
+                        priority, IFD_PRIORITY_MAX);
+    }
+    *(uint32_t *)at = priority > 0 ? priority : 1; /* as Triton reads 0 */
+    return code;
+}
+
+static const struct ifd_field_row limiter_rows[] = {
+    {"priority", read_priority, offsetof(struct ifd_instance_group_info, priority)},
+    {"resources", NULL, 0},
+};
+
+static enum ifd_code read_limiter(struct ifd_fields *c, const struct ifd_text_field *f, void *at)
+{
+    return IFD_READ_MESSAGE(c, f, limiter_rows, at);
+}
+
 static const struct ifd_field_row group_rows[] = {
     {"name", ifd_field_text, offsetof(struct ifd_instance_group_info, name)},
     {"kind", read_kind, 0},
@@ -86,7 +108,7 @@ static const struct ifd_field_row group_rows[] = {
     {"profile", NULL, 0},
     {"passive", NULL, 0},
     {"host_policy", NULL, 0},
-    {"rate_limiter", NULL, 0},
+    {"rate_limiter", read_limiter, 0},
 };
 
 static enum ifd_code read_group(struct ifd_fields *c, const struct ifd_text_field *f, void *at)

@@ -174,7 +174,7 @@ struct ifd_lane_turn ifd_lane_begin(struct ifd_lane *lane)
 {
     struct ifd_pool *pool = lane->pool;
     pool->share_ns = lane->share_ns > pool->share_ns ? lane->share_ns : pool->share_ns;
-    lane->share_ns += lane->run_ns * lane->options.priority;
+    lane->share_ns += (double)lane->run_ns * lane->options.priority;
     pool->running++;
     return (struct ifd_lane_turn){
         .lane = lane, .runner = lane->idle[--lane->idle_count], .charged_ns = lane->run_ns};
@@ -183,8 +183,7 @@ struct ifd_lane_turn ifd_lane_begin(struct ifd_lane *lane)
 void ifd_lane_end(const struct ifd_lane_turn *turn, uint64_t took_ns)
 {
     struct ifd_lane *lane = turn->lane;
-    lane->share_ns += took_ns * lane->options.priority;
-    lane->share_ns -= turn->charged_ns * lane->options.priority;
+    lane->share_ns += ((double)took_ns - (double)turn->charged_ns) * lane->options.priority;
     lane->run_ns = took_ns;
     lane->idle[lane->idle_count++] = turn->runner;
     lane->pool->running--;

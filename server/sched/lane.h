@@ -13,8 +13,9 @@ struct ifd_lane_options {
     const struct ifd_alloc *alloc;
     struct ifd_batch_rules rules;
     uint32_t capacity; /* of the queue */
-    uint32_t priority; /* under load a lane gets 1/priority of the time of one with priority 1 */
-    bool in_order;     /* jobs complete in the order in which they left the queue */
+    /* ≥ 1. Under load a lane gets 1/priority of the time of one with priority 1. */
+    uint32_t priority;
+    bool in_order; /* jobs complete in the order in which they left the queue */
 };
 
 /** Takes ownership of the runners, also on error: so many runs at a time. Errors: NOMEM. Thread:

@@ -28,7 +28,7 @@ struct ifd_pool {
     struct ifd_pool_worker *sleeper; /* the one that slept last is woken first: its core is warm */
     uint32_t computing;              /* runs that need a core */
     uint32_t running;                /* all runs, the callers' of ifd_lane_run_here included */
-    uint64_t share_ns;               /* share of the lane that was chosen last */
+    double share_ns;                 /* share of the lane that was chosen last */
     uint64_t timed_until_ns;         /* a sleeper wakes up by itself then; UINT64_MAX: none */
     uint64_t awake_until_ns;         /* the next sleeper spins for a job until then */
     bool is_watched;                 /* a thread spins */
@@ -47,8 +47,10 @@ struct ifd_lane {
     struct ifd_queue queue;
     struct ifd_lane *next, *previous; /* lanes with waiting jobs */
     bool is_listed;
-    uint64_t share_ns; /* time of its runs times priority; at least the pool's when it is idle */
-    uint64_t run_ns;   /* of the last run: what the next one is charged in advance */
+    /* Time of its runs times priority; at least the pool's when it becomes listed. A double, so
+     * that no server runs long enough for it to overflow. */
+    double share_ns;
+    uint64_t run_ns;        /* of the last run: what the next one is charged in advance */
     struct ifd_mutex order; /* guards done and next_ticket; taken without the pool's */
     struct ifd_job *done;   /* in_order: wait for an earlier job, ascending by ticket */
     uint64_t next_ticket;

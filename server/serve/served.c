@@ -7,8 +7,10 @@
 #include "server/sched/runners.h"
 #include "server/serve/warm_up.h"
 
-/* Most threads of an instance for low latency: more hardly help networks of this size. */
-#define LATENCY_THREADS_MAX 4
+/* Most threads of an instance for which nobody asks: more hardly help networks of this size. */
+#define DEFAULT_THREADS_MAX 8
+/* Instances for which nobody asks leave so much of the memory budget to models that come later. */
+#define DEFAULT_BUDGET_SHARE 8
 /* Instance memory that limits the batch of a model without max_batch_size whose tensors leave
  * dimension 0 open. */
 #define OPEN_BATCH_BYTES ((size_t)16 << 20)
@@ -66,62 +68,84 @@ static uint32_t instance_count(const struct ifd_model_desc *m)
     return count > 0 ? count : 1;
 }
 
-/* Reads whether config, or else server, want low latency or high throughput. */
-static enum ifd_code read_hint(const struct ifd_served_options *options,
-                               const struct ifd_model_desc *m, bool *ret_for_throughput,
-                               struct ifd_err *err)
+/* A run may take every core while it is alone (ifd_instance_options.threads). */
+static enum ifd_code choose_threads(const struct ifd_served_options *options,
+                                    const struct ifd_version *version, uint32_t *ret_threads,
+                                    struct ifd_err *err)
 {
-    const char *text = ifd_desc_parameter(m, "performance_hint");
-    const struct ifd_str hint = ifd_str(text);
-    *ret_for_throughput = text ? ifd_str_equal_nocase(hint, "throughput") : options->for_throughput;
-    if (text && !*ret_for_throughput && !ifd_str_equal_nocase(hint, "latency")) {
-        return ifd_fail(err, IFD_INVALID,
-                        "parameter \"performance_hint\": \"%.40s\" is neither \"latency\" nor "
-                        "\"throughput\"",
-                        text);
-    }
-    return IFD_OK;
-}
-
-/* Chooses the threads of each instance: never more than cores. Runs share the cores
- * (ifd_instance_options.threads). For throughput, where the config has no instance_group, also the
- * number of instances: one core for every thread. */
-static enum ifd_code choose_instances(const struct ifd_served_options *options,
-                                      struct ifd_version *version, uint32_t *ret_threads,
-                                      struct ifd_err *err)
-{
-    struct ifd_model_desc *m = &version->desc;
-    bool for_throughput = false;
     uint32_t asked = 0;
-    enum ifd_code code = number_parameter(m, "threads", options->max_threads, &asked, err);
-    if (!code) {
-        code = read_hint(options, m, &for_throughput, err);
-    }
+    const enum ifd_code code =
+        number_parameter(&version->desc, "threads", options->max_threads, &asked, err);
     if (code) {
         return code;
     }
-    uint32_t threads = asked > 0                              ? asked
-                       : options->threads > 0                 ? options->threads
-                       : for_throughput                       ? 1
-                       : options->cores < LATENCY_THREADS_MAX ? options->cores
-                                                              : LATENCY_THREADS_MAX;
+    const uint32_t threads = asked > 0              ? asked
+                             : options->threads > 0 ? options->threads
+                                                    : DEFAULT_THREADS_MAX;
     *ret_threads = threads < options->cores ? threads : options->cores;
     if (*ret_threads < asked) {
         ifd_log_warn(options->log, "threads are limited to the cores", "model=%s asked=%u given=%u",
                      version->name, asked, *ret_threads);
     }
-    if (for_throughput && version->engine && m->instance_group_count == 0) {
-        struct ifd_instance_group_info *group = ifd_arena_take(&version->arena, sizeof(*group));
-        if (!group) {
-            return ifd_arena_fail(&version->arena, sizeof(*group), err);
-        }
-        const uint32_t fits = options->cores / *ret_threads;
-        *group = (struct ifd_instance_group_info){
-            .name = "", .count = (int32_t)(fits < IFD_INSTANCES_MAX ? fits : IFD_INSTANCES_MAX)};
-        m->instance_group = group;
-        m->instance_group_count = 1;
-    }
     return IFD_OK;
+}
+
+/* One for each core: of many requests each run has a core. Only one where an instance is more than
+ * memory that stays empty until it runs: plans of its own, or memory of a device. */
+static uint32_t default_count(const struct ifd_served_options *options,
+                              const struct ifd_version *version)
+{
+    const struct ifd_model_info *info = ifd_model_info(version->engine);
+    size_t bytes = 0;
+    if (info->has_open_dims || info->device_bytes > 0 ||
+        !ifd_size_mul(info->arena_bytes, instance_batch(version), &bytes)) {
+        return 1;
+    }
+    const uint64_t left =
+        options->budget ? ifd_budget_left(options->budget) / DEFAULT_BUDGET_SHARE : UINT64_MAX;
+    const uint64_t fits = bytes > 0 ? left / bytes : IFD_INSTANCES_MAX;
+    const uint32_t most = options->cores < IFD_INSTANCES_MAX ? options->cores : IFD_INSTANCES_MAX;
+    return fits < 1 ? 1 : fits < most ? (uint32_t)fits : most;
+}
+
+static enum ifd_code choose_count(const struct ifd_served_options *options,
+                                  struct ifd_version *version, struct ifd_err *err)
+{
+    struct ifd_instance_group_info *group = ifd_arena_take(&version->arena, sizeof(*group));
+    if (!group) {
+        return ifd_arena_fail(&version->arena, sizeof(*group), err);
+    }
+    *group = (struct ifd_instance_group_info){.name = "",
+                                              .count = (int32_t)default_count(options, version)};
+    version->desc.instance_group = group;
+    version->desc.instance_group_count = 1;
+    return IFD_OK;
+}
+
+/* Chooses the threads of each instance, and the number of instances if the config does not. */
+static enum ifd_code choose_instances(const struct ifd_served_options *options,
+                                      struct ifd_version *version, uint32_t *ret_threads,
+                                      bool *ret_is_asked, struct ifd_err *err)
+{
+    const struct ifd_model_desc *m = &version->desc;
+    *ret_is_asked = m->instance_group_count > 0;
+    if (ifd_desc_parameter(m, "performance_hint")) {
+        ifd_log_warn(options->log, "parameter \"performance_hint\" has no effect any more",
+                     "model=%s", version->name);
+    }
+    const enum ifd_code code = choose_threads(options, version, ret_threads, err);
+    return code || *ret_is_asked || !version->engine ? code : choose_count(options, version, err);
+}
+
+/* The weight of the lane is that of the group which is served most. */
+static uint32_t priority_of(const struct ifd_model_desc *m)
+{
+    uint32_t least = IFD_PRIORITY_MAX;
+    for (uint32_t i = 0; i < m->instance_group_count; i++) {
+        const uint32_t priority = m->instance_group[i].priority;
+        least = priority < least ? priority : least;
+    }
+    return least > 0 && m->instance_group_count > 0 ? least : 1;
 }
 
 /* One label more or less may be the background's. */
@@ -189,7 +213,7 @@ static struct ifd_lane_options lane_options(const struct ifd_served_options *opt
                                       ? UINT64_MAX
                                       : m->max_queue_delay_us * 1000},
         .capacity = capacity > 0 ? capacity : options->max_queue_size,
-        .priority = 1,
+        .priority = priority_of(m),
         .in_order = m->preserve_ordering,
     };
 }
@@ -244,7 +268,7 @@ static void count_memory(const struct ifd_version *version, struct ifd_metric_se
 
 static enum ifd_code make_lane(const struct ifd_served_options *options,
                                struct ifd_version *version, struct ifd_served *served,
-                               uint32_t threads, struct ifd_err *err)
+                               uint32_t threads, bool is_asked, struct ifd_err *err)
 {
     struct ifd_runner *runner[IFD_INSTANCES_MAX];
     uint32_t count = instance_count(&version->desc), made = 0;
@@ -262,7 +286,7 @@ static enum ifd_code make_lane(const struct ifd_served_options *options,
         bytes += code ? 0 : runner[made]->bytes;
         device_bytes += code ? 0 : runner[made]->device_bytes;
         made += code ? 0 : 1;
-        if (!code) {
+        if (!code && (made == 1 || is_asked)) {
             code = ifd_warm_up(&warm_up, runner[made - 1], err);
         }
     }
@@ -310,7 +334,8 @@ enum ifd_code ifd_served_start(const struct ifd_served_options *options,
         return ifd_arena_fail(&version->arena, count * sizeof(*served->bound), err);
     }
     uint32_t threads = 0;
-    enum ifd_code code = choose_instances(options, version, &threads, err);
+    bool is_asked = false; /* for this number of instances */
+    enum ifd_code code = choose_instances(options, version, &threads, &is_asked, err);
     if (!code) {
         code = ifd_describe(version, err);
     }
@@ -335,7 +360,7 @@ enum ifd_code ifd_served_start(const struct ifd_served_options *options,
     for (uint32_t i = 0; i < count; i++) {
         served->bound[i].capacity = version->desc.level_policy[i].policy.max_queue_size;
     }
-    code = make_lane(options, version, served, threads, err);
+    code = make_lane(options, version, served, threads, is_asked, err);
     if (code) {
         ifd_metrics_give_model(options->metrics, served->metrics);
         ifd_sequences_destroy(served->sequences);

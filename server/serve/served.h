@@ -28,10 +28,9 @@ struct ifd_served_options {
     const struct ifd_alloc *alloc, *request_alloc;
     struct ifd_pool *pool;
     const struct ifd_log *log;
-    uint32_t cores; /* most threads of an instance */
-    /* Threads of an instance unless the config's parameter "threads" sets it; 0: by the hint. */
+    uint32_t cores; /* most threads of an instance; most instances where the config names none */
+    /* Threads of an instance unless the config's parameter "threads" sets it; 0: by the cores. */
     uint32_t threads;
-    bool for_throughput; /* unless the parameter "performance_hint" sets it */
     uint32_t max_threads;
     struct ifd_metrics *metrics;    /* may be NULL */
     bool warms_up;                  /* without model_warmup, run each instance once on zeros */

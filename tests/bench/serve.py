@@ -237,7 +237,7 @@ def overload(inferd, file, folder):
     is to be seen."""
     request = picture_request()
     config = (f"dynamic_batching {{ default_queue_policy {{ max_queue_size: {QUEUE} }} }}\n"
-              "max_batch_size: 1\n")
+              "max_batch_size: 1\ninstance_group { count: 1 }\n")
     with Server(inferd, repository_of(file, folder, config), "--default-threads=1") as server:
         offer(server.port, request, QUEUE, 0, 0.5)
         pairs = [overload_pair(server.port, request) for _ in range(PAIRS)]

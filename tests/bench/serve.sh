@@ -96,7 +96,10 @@ repository() {
     for model; do
         mkdir -p "$repo/$model/1"
         [ "$model" = mobilenet_v2 ] || cp "$peers/triton/repo/$model/config.pbtxt" "$repo/$model/"
-        [ "$model" != mobilenet_v2 ] || cp "$(mobilenet_file)" "$repo/$model/1/model.tflite"
+        [ "$model" != mobilenet_v2 ] || {
+            cp "$(mobilenet_file)" "$repo/$model/1/model.tflite"
+            echo "instance_group { count: 1 }" >"$repo/$model/config.pbtxt"
+        }
     done
     echo "$repo"
 }

@@ -148,13 +148,13 @@ static void clients_share_runs_and_get_their_own_numbers(void)
 }
 
 /* Number of instances of the model in a server with the option; 0 if it refuses the model. */
-static long instances(const char *text, const char *hint)
+static long instances(const char *text, const char *other)
 {
     struct live live;
     char option[100];
     write_config(text);
     (void)snprintf(option, sizeof(option), "--model-repository=%s", dir);
-    live_start(&live, (const char *const[]){option, hint, NULL});
+    live_start(&live, (const char *const[]){option, other, NULL});
     const struct answer answer = client_get(&live, "/v2/models/sum/config");
     const char *group = strstr(answer.body, "\"instance_group\":");
     const char *count = group ? strstr(group, "\"count\":") : NULL;
@@ -225,28 +225,22 @@ static void longest_delay_is_no_short_one(void)
     remove_repository();
 }
 
-static void a_hint_decides_how_many_instances_share_the_cores(void)
+static void there_are_as_many_instances_as_cores_unless_the_config_says(void)
 {
-    static const char latency[] =
-        "parameters { key: \"performance_hint\" value { string_value: \"LATENCY\" } }";
-    static const char throughput[] =
-        "parameters { key: \"performance_hint\" value { string_value: \"throughput\" } }";
-    static const char pairs[] =
-        "parameters { key: \"performance_hint\" value { string_value: \"throughput\" } }"
-        "parameters { key: \"threads\" value { string_value: \"2\" } }";
-    static const char unknown[] =
+    static const char hint[] =
         "parameters { key: \"performance_hint\" value { string_value: \"fast\" } }";
+    static const char pairs[] = "parameters { key: \"threads\" value { string_value: \"2\" } }";
     struct ifd_cpu cpu;
     ifd_cpu_detect(&cpu);
     const long cores = cpu.cores < 64 ? cpu.cores : 64;
     make_repository();
-    EXPECT_INT(instances("", NULL), 1);
-    EXPECT_INT(instances("", "--performance-hint=throughput"), cores);
-    EXPECT_INT(instances(latency, "--performance-hint=throughput"), 1);
-    EXPECT_INT(instances(throughput, NULL), cores);
-    EXPECT_INT(instances(pairs, NULL), cores > 1 ? cpu.cores / 2 : 1);
-    EXPECT_INT(instances("instance_group { count: 3 }", "--performance-hint=throughput"), 3);
-    EXPECT_INT(instances(unknown, NULL), 0);
+    EXPECT_INT(instances("", NULL), cores);
+    EXPECT_INT(instances(pairs, NULL), cores);
+    EXPECT_INT(instances(hint, "--performance-hint=throughput"), cores);
+    EXPECT_INT(instances("instance_group { count: 3 }", NULL), 3);
+    EXPECT_INT(instances("instance_group { count: 1 }", "--performance-hint=throughput"), 1);
+    /* Two of 36 MB fit in the budget, but not in an eighth of it. */
+    EXPECT_INT(instances("max_batch_size: 4096", "--memory-budget=80000000"), 1);
     remove_repository();
 }
 
@@ -257,7 +251,7 @@ int main(int argc, char **argv)
         T(batch_is_not_waited_for_when_the_server_stops),
         T(batch_is_not_waited_for_when_the_model_is_unloaded),
         T(longest_delay_is_no_short_one),
-        T(a_hint_decides_how_many_instances_share_the_cores),
+        T(there_are_as_many_instances_as_cores_unless_the_config_says),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }

@@ -158,6 +158,10 @@ static void model_beyond_the_memory_budget_is_refused_and_the_old_one_stays(void
     EXPECT(held > (long long)world.content[0].size);
     EXPECT(live_metric(&world.live, "\ninferd_memory_budget_bytes ") > held);
     world_end(&world);
+    (void)snprintf(budget, sizeof(budget), "--memory-budget=%lld", held);
+    world_begin(&world, (const char *const[]){EXPLICIT, budget, NULL}); /* room for one instance */
+    held = live_metric(&world.live, "\ninferd_memory_held_bytes ");
+    world_end(&world);
     (void)snprintf(budget, sizeof(budget), "--memory-budget=%lld", held * 3 / 2);
     world_begin(&world, (const char *const[]){EXPLICIT, budget, NULL});
     EXPECT_INT(world_content(&world), 0);

@@ -52,6 +52,8 @@ static const struct ifd_meaning picture_meaning = {.task = IFD_TASK_CLASSIFICATI
                                                    .label_count = 12,
                                                    .options = {.top_k = 5}};
 static const struct ifd_instance_group_info group = {.name = "group_0", .count = 1};
+static const struct ifd_instance_group_info weighted = {
+    .name = "group_0", .count = 2, .priority = 3};
 static const struct ifd_parameter_info parameter = {.key = "threads", .value = "2"};
 static const int32_t preferred[] = {4};
 
@@ -125,6 +127,7 @@ void fake_service_init(struct ifd_service *fake, const struct ifd_alloc *alloc)
     struct ifd_model_desc *picture = add(fake, "picture", 1);
     set_io(picture, 4, picture_inputs, 1, picture_outputs, 1);
     picture->meaning = &picture_meaning;
+    picture->instance_group = &weighted;
     for (int i = 0; i < IFD_DTYPE_COUNT; i++) {
         in[i] = identity_info((enum ifd_dtype)i, "INPUT0");
         out[i] = identity_info((enum ifd_dtype)i, "OUTPUT0");

@@ -50,6 +50,7 @@ static void config_says_formats_strings_and_policies(void)
 {
     begin("/v2/models/picture/config");
     EXPECT_HAS(loopback_text(&answer), "\"data_type\":\"TYPE_UINT8\",\"format\":\"FORMAT_NHWC\"");
+    EXPECT_HAS(loopback_text(&answer), "\"rate_limiter\":{\"resources\":[],\"priority\":3}}]");
     end();
     begin("/v2/models/strings/config");
     EXPECT_HAS(loopback_text(&answer), "\"data_type\":\"TYPE_STRING\"");

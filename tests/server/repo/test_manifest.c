@@ -187,6 +187,25 @@ static void idle_fields_without_a_value_are_not(void)
     EXPECT_HAS(heard, "field \"optimization\" has no effect here");
 }
 
+static void groups_have_a_priority(void)
+{
+    struct ifd_model_desc m;
+    struct ifd_err err = {0};
+    REQUIRE_OK(read_text("instance_group [ { count: 2 },"
+                         " { rate_limiter { priority: 1000 resources { name: \"R\" count: 4 } } },"
+                         " { rate_limiter { priority: 0 } } ]",
+                         &m, &err),
+               &err);
+    REQUIRE(m.instance_group_count == 3);
+    EXPECT_INT(m.instance_group[0].priority, 0); /* not said */
+    EXPECT_INT(m.instance_group[1].priority, 1000);
+    EXPECT_INT(m.instance_group[2].priority, 1);
+    EXPECT_HAS(heard, "config.pbtxt:1: field \"resources\" has no effect here");
+    REQUIRE_OK(read_text("{\"instanceGroup\": [{\"rateLimiter\": {\"priority\": 7}}]}", &m, &err),
+               &err);
+    EXPECT_INT(m.instance_group[0].priority, 7);
+}
+
 static void expect_refused(const char *text, enum ifd_code want, const char *part)
 {
     struct ifd_model_desc m;
@@ -305,6 +324,10 @@ static void wrong_values_are_refused_with_the_line(void)
     expect_refused("instance_group { count: 64 }\ninstance_group { count: 1 }", IFD_INVALID,
                    "config.pbtxt:2: count 1 makes 65 instances");
     expect_refused("instance_group { kind: KIND_NPU }", IFD_INVALID, "KIND_CPU");
+    expect_refused("instance_group { rate_limiter { priority: 1001 } }", IFD_INVALID,
+                   "config.pbtxt:1: priority 1001 is more than 1000");
+    expect_refused("instance_group { rate_limiter { priority: -1 } }", IFD_INVALID, "\"-1\"");
+    expect_refused("instance_group { rate_limiter: 3 }", IFD_INVALID, "\"3\" is not a message");
     expect_refused("dynamic_batching { preferred_batch_size: [4, 16] } max_batch_size: 8",
                    IFD_INVALID, "preferred_batch_size 16 is not between 1 and max_batch_size, 8");
     expect_refused("dynamic_batching { preferred_batch_size: 0 } max_batch_size: 8", IFD_INVALID,
@@ -512,6 +535,7 @@ int main(int argc, char **argv)
         T(null_in_json_means_absent),
         T(strings_are_read_as_protocol_buffers_have_them),
         T(unknown_and_idle_fields_are_named),
+        T(groups_have_a_priority),
         T(idle_fields_without_a_value_are_not),
         T(text_ends_with_its_size),
         T(priority_levels_have_policies_of_their_own),
