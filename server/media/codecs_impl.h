@@ -77,6 +77,8 @@ static inline bool ifd_orientation_is_across(unsigned orientation)
 {
     return orientation >= 5;
 }
+/** The shown part in pixels as they are stored, before they are turned. (orient.c) */
+struct ifd_picture_region ifd_codec_stored_part(const struct ifd_codec_request *request);
 /** Turns ret, which is one plane, upright. Errors: NOMEM. (orient.c) */
 IFD_NODISCARD enum ifd_code ifd_decoded_turn(const struct ifd_codec_request *request);
 

@@ -83,6 +83,36 @@ static void choose_scale(struct decoder *d)
     jpeg_calc_output_dimensions(&d->jpeg);
 }
 
+/* Smoothing of reduced colours looks at neighbours: so many pixels beside the shown part are
+ * decoded, too, so that the shown ones are the same as in the whole picture. */
+#define BESIDE 2
+
+static void widen(uint32_t *from, uint32_t *to, uint32_t most)
+{
+    *from -= *from < BESIDE ? *from : BESIDE;
+    *to = most - *to < BESIDE ? most : *to + BESIDE;
+}
+
+/* The rows and columns to decode, in decoded pixels. All of a picture of several scans: the library
+ * decodes it as a whole, and its ways to leave parts out had defects with such pictures. */
+static struct ifd_picture_region part_to_decode(const struct decoder *d)
+{
+    const struct jpeg_decompress_struct *jpeg = &d->jpeg;
+    const struct ifd_picture_region from = ifd_codec_stored_part(d->request);
+    const uint64_t n = jpeg->scale_num;
+    uint32_t left = (uint32_t)(from.x * n / 8), top = (uint32_t)(from.y * n / 8);
+    uint32_t right = (uint32_t)((((uint64_t)from.x + from.width) * n + 7) / 8);
+    uint32_t bottom = (uint32_t)((((uint64_t)from.y + from.height) * n + 7) / 8);
+    if (jpeg->progressive_mode || jpeg_has_multiple_scans((j_decompress_ptr)(uintptr_t)jpeg)) {
+        return (struct ifd_picture_region){.width = jpeg->output_width,
+                                           .height = jpeg->output_height};
+    }
+    widen(&left, &right, jpeg->output_width);
+    widen(&top, &bottom, jpeg->output_height);
+    return (struct ifd_picture_region){
+        .x = left, .y = top, .width = right - left, .height = bottom - top};
+}
+
 /* EXIF lies in a marker that begins with its name and two zeros. */
 static unsigned orientation_of(const struct jpeg_decompress_struct *jpeg)
 {
@@ -94,6 +124,36 @@ static unsigned orientation_of(const struct jpeg_decompress_struct *jpeg)
         }
     }
     return 1;
+}
+
+static enum ifd_code read_part(struct decoder *d, struct ifd_picture_region part, uint32_t channels)
+{
+    struct jpeg_decompress_struct *jpeg = &d->jpeg;
+    if (part.width < jpeg->output_width) {
+        JDIMENSION left = part.x, width = part.width; /* the library begins at a whole block */
+        jpeg_crop_scanline(jpeg, &left, &width);
+        part.x = left;
+        part.width = width;
+    }
+    enum ifd_code code = ifd_decoded_take(d->request, part.width, part.height, channels);
+    if (code) {
+        return code;
+    }
+    struct ifd_plane *plane = &d->request->ret->plane[0];
+    plane->scale_x = plane->scale_y = jpeg->scale_num / 8.0;
+    plane->left = part.x;
+    plane->top = part.y;
+    if (part.y > 0) {
+        (void)jpeg_skip_scanlines(jpeg, part.y);
+    }
+    for (uint32_t y = 0; y < part.height; y++) {
+        JSAMPROW row = d->request->ret->memory + y * plane->stride;
+        (void)jpeg_read_scanlines(jpeg, &row, 1);
+    }
+    if (jpeg->output_scanline == jpeg->output_height) {
+        (void)jpeg_finish_decompress(jpeg);
+    }
+    return IFD_OK;
 }
 
 static enum ifd_code decode(struct decoder *d)
@@ -121,20 +181,8 @@ static enum ifd_code decode(struct decoder *d)
     jpeg->out_color_space = is_grey ? JCS_GRAYSCALE : JCS_EXT_RGBX;
     jpeg->dct_method = JDCT_ISLOW;
     choose_scale(d);
-    code = ifd_decoded_take(request, jpeg->output_width, jpeg->output_height, is_grey ? 1 : 4);
-    if (code) {
-        return code;
-    }
-    request->ret->plane[0].scale_x = jpeg->scale_num / 8.0;
-    request->ret->plane[0].scale_y = jpeg->scale_num / 8.0;
     (void)jpeg_start_decompress(jpeg);
-    size_t row_bytes = (size_t)jpeg->output_width * (is_grey ? 1 : 4);
-    while (jpeg->output_scanline < jpeg->output_height) {
-        JSAMPROW row = request->ret->memory + jpeg->output_scanline * row_bytes;
-        (void)jpeg_read_scanlines(jpeg, &row, 1);
-    }
-    (void)jpeg_finish_decompress(jpeg);
-    return IFD_OK;
+    return read_part(d, part_to_decode(d), is_grey ? 1 : 4);
 }
 
 /* The decoder is in the caller's frame: locals of this function would be undefined after the

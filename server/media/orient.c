@@ -3,6 +3,34 @@
 
 #include "server/media/codecs_impl.h"
 
+static bool is_mirrored_x(unsigned orientation)
+{
+    return orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8;
+}
+
+static bool is_mirrored_y(unsigned orientation)
+{
+    return orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7;
+}
+
+struct ifd_picture_region ifd_codec_stored_part(const struct ifd_codec_request *request)
+{
+    const struct ifd_picture_region *seen = &request->geometry.from;
+    const unsigned o = request->orientation;
+    struct ifd_picture_region part = *seen;
+    if (ifd_orientation_is_across(o)) {
+        part = (struct ifd_picture_region){
+            .x = seen->y, .y = seen->x, .width = seen->height, .height = seen->width};
+    }
+    if (is_mirrored_x(o)) {
+        part.x = request->stored_width - part.x - part.width;
+    }
+    if (is_mirrored_y(o)) {
+        part.y = request->stored_height - part.y - part.height;
+    }
+    return part;
+}
+
 /* Of a stored picture, the step from one seen pixel to the next, in stored pixels. */
 struct walk {
     ptrdiff_t first, right, down;
@@ -44,10 +72,11 @@ static void copy_turned(const struct ifd_plane *stored, struct walk walk,
     }
 }
 
-/* Where a reduced picture ends within its last pixel, that rest comes first when it is mirrored. */
-static double rest_of(bool is_mirrored, uint32_t size, double scale, uint32_t reduced)
+/* What was left out in front of a picture on one axis; when it is mirrored, what was left out
+ * behind, and the rest of its last pixel where it is reduced. */
+static double left_out(bool is_mirrored, uint32_t size, double scale, uint32_t reduced, double left)
 {
-    return is_mirrored ? size * scale - reduced : 0;
+    return is_mirrored ? size * scale - reduced - left : left;
 }
 
 enum ifd_code ifd_decoded_turn(const struct ifd_codec_request *request)
@@ -60,9 +89,9 @@ enum ifd_code ifd_decoded_turn(const struct ifd_codec_request *request)
     const struct ifd_plane *p = &stored.plane[0];
     const bool is_across = ifd_orientation_is_across(o);
     const double x =
-        rest_of(o == 2 || o == 3 || o == 7 || o == 8, request->stored_width, p->scale_x, p->width);
-    const double y = rest_of(o == 3 || o == 4 || o == 6 || o == 7, request->stored_height,
-                             p->scale_y, p->height);
+        left_out(is_mirrored_x(o), request->stored_width, p->scale_x, p->width, p->left);
+    const double y =
+        left_out(is_mirrored_y(o), request->stored_height, p->scale_y, p->height, p->top);
     *request->ret = (struct ifd_decoded){0};
     enum ifd_code code = ifd_decoded_take(request, is_across ? p->height : p->width,
                                           is_across ? p->width : p->height, p->channels);
