@@ -85,6 +85,11 @@ static bool is_float(const struct filler *f)
     return f->tensor->dtype == IFD_F32;
 }
 
+static bool is_whole(const struct filler *f)
+{
+    return f->tensor->dtype == IFD_S32;
+}
+
 /* The highest bit makes signed numbers of what is 128 too large. */
 static uint8_t flip(const struct filler *f)
 {
@@ -98,15 +103,13 @@ static uint32_t line_of(const struct filler *f, uint32_t c)
 }
 
 /* Writes units of three rows in turn. */
-static void weave(const struct filler *f, const void *const *row, uint8_t *ret)
+static void weave(const struct filler *f, const uint8_t *const *row, uint8_t *ret)
 {
     const size_t width = f->to->width;
-    if (is_float(f)) {
+    if (is_float(f) || is_whole(f)) {
         for (size_t c = 0; c < 3; c++) {
-            const float *from = row[c];
-            float *to = (float *)(void *)ret + c;
             for (size_t x = 0; x < width; x++) {
-                to[3 * x] = from[x];
+                memcpy(ret + (3 * x + c) * 4, row[c] + x * 4, 4);
             }
         }
         return;
@@ -119,20 +122,32 @@ static void weave(const struct filler *f, const void *const *row, uint8_t *ret)
     }
 }
 
+/* Rounds as 8-bit numbers are rounded, to what 32 bits hold. */
+static int32_t whole_of(float value)
+{
+    const double low = value > (float)INT32_MIN ? (double)value + 0.5 : INT32_MIN;
+    return low < INT32_MAX ? (int32_t)floor(low) : INT32_MAX;
+}
+
 static void store_row(const struct filler *f, uint32_t y)
 {
     const struct ifd_image_target *t = f->target;
-    const size_t unit = is_float(f) ? sizeof(float) : 1, width = f->to->width;
+    const size_t unit = ifd_dtype_bytes(f->tensor->dtype), width = f->to->width;
     const size_t plane = (size_t)t->height * t->width;
     const size_t first = (size_t)(f->to->y + y) * t->width + f->to->x;
     uint8_t *data = f->tensor->data;
-    const void *row[3] = {NULL};
+    const uint8_t *row[3] = {NULL};
     for (uint32_t c = 0; c < t->channels; c++) {
         const float *line = f->line[line_of(f, c)];
         if (is_float(f)) {
             float *scaled = (float *)(void *)f->byte[c];
             memcpy(scaled, line, width * sizeof(*scaled));
             f->rows->scale(scaled, width, f->factor[c], f->addend[c]);
+        } else if (is_whole(f)) {
+            for (size_t x = 0; x < width; x++) {
+                const int32_t whole = whole_of(line[x] * f->factor[c] + f->addend[c]);
+                memcpy(f->byte[c] + x * 4, &whole, 4);
+            }
         } else {
             f->rows->quantise(line, width, f->factor[c], f->addend[c], flip(f), f->unused,
                               f->byte[c]);
@@ -161,6 +176,8 @@ static void fill_bars(const struct filler *f)
         for (size_t i = 0; i < pixels; i++) {
             if (is_float(f)) {
                 ((float *)f->tensor->data)[first + i * step] = real;
+            } else if (is_whole(f)) {
+                ((int32_t *)f->tensor->data)[first + i * step] = whole_of(real);
             } else {
                 ((uint8_t *)f->tensor->data)[first + i * step] = byte;
             }
@@ -286,7 +303,7 @@ enum ifd_code ifd_decoded_fill(const struct ifd_decoded *decoded,
                                struct ifd_err *err)
 {
     struct filler f = {.decoded = decoded, .to = &geometry->to, .target = target, .tensor = tensor};
-    const struct ifd_rows *tables[2];
+    const struct ifd_rows *tables[IFD_ROWS_TABLES];
     enum ifd_code code = IFD_OK;
     f.rows = tables[ifd_rows_tables(tables) - 1];
     set_affine(&f);

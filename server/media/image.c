@@ -105,7 +105,7 @@ static enum ifd_code check_target(const struct ifd_image_target *t, const struct
 {
     const enum ifd_dtype dtype = tensor->dtype;
     size_t want = ifd_dtype_bytes(dtype);
-    if (dtype != IFD_F32 && dtype != IFD_U8 && dtype != IFD_S8) {
+    if (dtype != IFD_F32 && dtype != IFD_U8 && dtype != IFD_S8 && dtype != IFD_S32) {
         return ifd_fail(err, IFD_UNSUPPORTED, "a picture cannot become a tensor of %s",
                         ifd_dtype_wire_name(dtype));
     }

@@ -8,14 +8,16 @@ const struct ifd_rows *ifd_rows_portable(void)
     return &rows;
 }
 
-size_t ifd_rows_tables(const struct ifd_rows *ret[2])
+size_t ifd_rows_tables(const struct ifd_rows *ret[IFD_ROWS_TABLES])
 {
     size_t count = 0;
     ret[count++] = ifd_rows_portable();
 #if defined(__x86_64__)
-    const struct ifd_rows *avx2 = ifd_rows_avx2();
-    if (avx2) {
-        ret[count++] = avx2;
+    const struct ifd_rows *const more[] = {ifd_rows_avx2(), ifd_rows_avx512()};
+    for (size_t i = 0; i < sizeof(more) / sizeof(more[0]); i++) {
+        if (more[i]) {
+            ret[count++] = more[i];
+        }
     }
 #endif
     return count;

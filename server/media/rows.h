@@ -35,10 +35,12 @@ struct ifd_rows {
 };
 
 /** The tables of this processor, slowest first; the last is the fastest. */
-size_t ifd_rows_tables(const struct ifd_rows *ret[2]);
+#define IFD_ROWS_TABLES 3
+size_t ifd_rows_tables(const struct ifd_rows *ret[IFD_ROWS_TABLES]);
 
 const struct ifd_rows *ifd_rows_portable(void);
 /** NULL: not of this processor. */
 const struct ifd_rows *ifd_rows_avx2(void);
+const struct ifd_rows *ifd_rows_avx512(void);
 
 #endif

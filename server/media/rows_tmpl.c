@@ -28,7 +28,16 @@ static void mix_fixed(const uint8_t *row, size_t stride, const struct ifd_tap *t
     for (size_t i = 0; i < count; i++) {
         sum[i] = (uint16_t)(half + ((uint32_t)(row[i] << 8) * first >> 16));
     }
-    for (uint32_t k = 1; k < tap->count; k++) {
+    uint32_t k = 1;
+    for (; k + 1 < tap->count; k += 2) { /* two rows for each time that sum is read and written */
+        const uint8_t *restrict next = row + k * stride, *restrict last = next + stride;
+        const uint16_t weight = tap->fixed[k], other = tap->fixed[k + 1];
+        for (size_t i = 0; i < count; i++) {
+            sum[i] = (uint16_t)(sum[i] + ((uint32_t)(next[i] << 8) * weight >> 16) +
+                                ((uint32_t)(last[i] << 8) * other >> 16));
+        }
+    }
+    for (; k < tap->count; k++) {
         const uint8_t *next = row + k * stride;
         const uint16_t weight = tap->fixed[k];
         for (size_t i = 0; i < count; i++) {

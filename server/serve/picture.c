@@ -67,7 +67,8 @@ static bool has_form(const struct ifd_tensor_info *tensor, bool has_batch,
     rule->channels_first = is_channels_first(tensor->format, dim);
     int64_t height = dim[rule->channels_first ? 1 : 0], width = dim[rule->channels_first ? 2 : 1];
     int64_t channels = dim[rule->channels_first ? 0 : 2];
-    bool is_type = tensor->dtype == IFD_F32 || tensor->dtype == IFD_U8 || tensor->dtype == IFD_S8;
+    bool is_type = tensor->dtype == IFD_F32 || tensor->dtype == IFD_U8 || tensor->dtype == IFD_S8 ||
+                   tensor->dtype == IFD_S32;
     if (!is_type || !is_channels(channels) || height < SIDE_MIN || width < SIDE_MIN ||
         height > UINT16_MAX || width > UINT16_MAX) {
         return false;

@@ -13,7 +13,7 @@
 static uint8_t pixel[TAPS * MOST];
 static float value[4 * (MOST + TAPS) + IFD_ROW_PAD];
 
-static size_t begin(const struct ifd_rows *ret[2])
+static size_t begin(const struct ifd_rows *ret[IFD_ROWS_TABLES])
 {
     for (size_t i = 0; i < sizeof(pixel); i++) {
         pixel[i] = i % 7 == 0 ? 255 : i % 5 == 0 ? 0 : (uint8_t)(i * 91 + i / 3);
@@ -36,7 +36,7 @@ static struct ifd_taps taps_of(uint32_t source, uint32_t target, uint32_t channe
 
 static void rows_are_mixed(void)
 {
-    const struct ifd_rows *table[2];
+    const struct ifd_rows *table[IFD_ROWS_TABLES];
     const size_t tables = begin(table);
     for (uint32_t rows = 1; rows <= TAPS; rows++) {
         struct ifd_taps taps = taps_of(rows, 1, 0);
@@ -71,7 +71,7 @@ static void rows_are_mixed(void)
 
 static void pixels_of_a_row_are_mixed(void)
 {
-    const struct ifd_rows *table[2];
+    const struct ifd_rows *table[IFD_ROWS_TABLES];
     const size_t tables = begin(table);
     static const uint32_t channels[] = {1, 2, 4};
     for (size_t c = 0; c < 3; c++) {
@@ -105,7 +105,7 @@ static void pixels_of_a_row_are_mixed(void)
 
 static void colours_are_made(void)
 {
-    const struct ifd_rows *table[2];
+    const struct ifd_rows *table[IFD_ROWS_TABLES];
     const size_t tables = begin(table);
     for (size_t t = 0; t < tables; t++) {
         for (size_t count = 1; count <= MOST; count++) {
@@ -135,7 +135,7 @@ static void numbers_are_rounded_and_cut(void)
 {
     static const float in[] = {-1e9f, -1, 0.49f, 0.51f, 100.4f, 254.6f, 300, 1e9f};
     static const uint8_t want[] = {0, 0, 0, 1, 100, 255, 255, 255};
-    const struct ifd_rows *table[2];
+    const struct ifd_rows *table[IFD_ROWS_TABLES];
     const size_t tables = begin(table);
     for (size_t t = 0; t < tables; t++) {
         float row[MOST], scaled[MOST], room[MOST];

@@ -30,7 +30,8 @@ static void take_frame(const uint8_t *pixel, size_t bytes, enum ifd_frame_format
     static const struct ifd_image_limits limits = {.max_pixels = 100};
     const struct ifd_picture_source source = {
         .bytes = {pixel, bytes}, .format = format, .width = target->width, .height = 1};
-    struct ifd_tensor tensor = {.dtype = dtype, .data = data, .bytes = bytes};
+    struct ifd_tensor tensor = {
+        .dtype = dtype, .data = data, .bytes = bytes * ifd_dtype_bytes(dtype)};
     struct ifd_picture_view view;
     struct ifd_err err = {0};
     REQUIRE_OK(
@@ -76,6 +77,42 @@ static void signed_bytes_take_pixels_less_128(void)
     target.width = 2;
     take_frame(pixel, sizeof(pixel), IFD_FRAME_GRAY8, &target, IFD_S8, stored);
     EXPECT_BYTES(stored, want, 2);
+}
+
+/* MoveNet takes INT32. */
+static void whole_numbers_take_pixels_as_they_are(void)
+{
+    const struct ifd_tensor_info tensor = tensor_of(IFD_S32, 192, 192, 3);
+    const struct ifd_port port = {.desc = {.dtype = IFD_S32}};
+    struct ifd_image_rule rule = rule_of(&tensor, &port, NULL, 0);
+    REQUIRE(rule.has_image);
+    struct ifd_image_target target = ifd_picture_target(&rule, 0, 0);
+    static const uint8_t pixel[] = {0, 17, 255, 1, 2, 3};
+    static const int32_t want[] = {0, 17, 255, 1, 2, 3};
+    int32_t stored[6];
+    target.height = 1;
+    target.width = 2;
+    take_frame(pixel, sizeof(pixel), IFD_FRAME_RGB, &target, IFD_S32, stored);
+    EXPECT_BYTES(stored, want, sizeof(want));
+    target.channels_first = true;
+    static const int32_t apart[] = {0, 1, 17, 2, 255, 3};
+    take_frame(pixel, sizeof(pixel), IFD_FRAME_RGB, &target, IFD_S32, stored);
+    EXPECT_BYTES(stored, apart, sizeof(apart));
+}
+
+static void whole_numbers_are_rounded_and_cut(void)
+{
+    struct ifd_image_target target = {
+        .height = 1, .width = 3, .channels = 1, .mean = {100}, .std = {4}};
+    static const uint8_t pixel[] = {0, 93, 103};
+    static const int32_t want[] = {-25, -2, 1}; /* -25, -1.75, 0.75 */
+    int32_t stored[3];
+    take_frame(pixel, sizeof(pixel), IFD_FRAME_GRAY8, &target, IFD_S32, stored);
+    EXPECT_BYTES(stored, want, sizeof(want));
+    target.std[0] = 1e-9f;
+    static const int32_t most[] = {INT32_MIN, INT32_MIN, INT32_MAX};
+    take_frame(pixel, sizeof(pixel), IFD_FRAME_GRAY8, &target, IFD_S32, stored);
+    EXPECT_BYTES(stored, most, sizeof(most));
 }
 
 static void floats_need_to_be_told(void)
@@ -185,7 +222,7 @@ static void other_forms_are_no_pictures(void)
     EXPECT(!rule_of(&tensor, NULL, NULL, 0).has_image);
     tensor = tensor_of(IFD_U8, IFD_DIM_ANY, 224, 3);
     EXPECT(!rule_of(&tensor, NULL, NULL, 0).has_image);
-    tensor = tensor_of(IFD_S32, 224, 224, 3);
+    tensor = tensor_of(IFD_S64, 224, 224, 3);
     EXPECT(!rule_of(&tensor, NULL, NULL, 0).has_image);
     tensor = tensor_of(IFD_U8, 224, 224, 3);
     tensor.shape.rank = 2;
@@ -202,6 +239,8 @@ int main(int argc, char **argv)
     static const struct test_case cases[] = {
         T(unsigned_bytes_take_pixels_as_they_are),
         T(signed_bytes_take_pixels_less_128),
+        T(whole_numbers_take_pixels_as_they_are),
+        T(whole_numbers_are_rounded_and_cut),
         T(floats_need_to_be_told),
         T(config_wins_over_the_file),
         T(color_resize_and_fill_come_from_the_config_or_its_preset),
