@@ -23,7 +23,8 @@
 static const char usage[] =
     "usage: inferd init [--preset NAME] DIR MODEL\n\n"
     "Copies MODEL (.tflite or .onnx) to DIR/NAME/1 and writes DIR/NAME/config.pbtxt, which says\n"
-    "how pictures become its input and what its outputs mean, as far as that can be found out.\n";
+    "how pictures or sounds become its input and what its outputs mean, as far as that can be\n"
+    "found out.\n";
 
 struct init {
     const char *folder, *path, *preset; /* preset NULL: to be chosen */
@@ -106,14 +107,24 @@ static enum ifd_code describe(struct init *init, const char *preset,
     return code;
 }
 
-/* Whether the server would take pictures and say what it sees. */
-static bool is_complete(const struct ifd_model_desc *desc)
+static bool takes_pictures(const struct ifd_model_desc *desc)
 {
     bool has_picture = false;
     for (uint32_t i = 0; i < desc->input_count; i++) {
         has_picture = has_picture || desc->input[i].image.has_image;
     }
-    return has_picture && desc->meaning;
+    return has_picture;
+}
+
+static bool takes_sounds(const struct ifd_model_desc *desc)
+{
+    return desc->input_count == 1 && desc->input[0].sound.has_sound;
+}
+
+/* Whether the server would take pictures or sounds and say what is in them. */
+static bool is_complete(const struct ifd_model_desc *desc)
+{
+    return (takes_pictures(desc) || takes_sounds(desc)) && desc->meaning;
 }
 
 static bool works(struct init *init, const char *preset)
@@ -197,29 +208,58 @@ static void add_presets(struct ifd_buf *out)
 
 static void add_meaning(struct ifd_buf *out, const struct init *init)
 {
-    static const char *const image[] = {"image_mean", "image_std", "image_color", "image_resize",
-                                        "image_fill"};
-    ifd_buf_add_text(
-        out,
-        !init->preset && is_complete(init->desc)
-            ? "# The file itself says how pictures become its input and what its outputs mean.\n"
-        : !init->preset ? "# Nothing says how pictures become its input, or what its outputs "
-                          "mean. A preset does, or\n# the parameters of docs/objects.md.\n"
-        : init->is_usual
-            ? "# Nothing says how pictures become its input. The preset is what most networks "
-              "of this form\n# were trained with: check it with a picture that you know.\n"
-        : init->is_guess
-            ? "# How pictures become its input, and what its outputs mean. The preset was chosen "
-              "by the\n# name of the file: check it with a picture that you know.\n"
-            : "# How pictures become its input, and what its outputs mean.\n");
+    static const char *const shown[] = {"image_mean", "image_std",  "image_color", "image_resize",
+                                        "image_fill", "audio_rate", "audio_hop"};
+    const char *what = takes_sounds(init->desc) ? "sound" : "picture";
+    if (!init->preset && is_complete(init->desc)) {
+        ifd_buf_addf(out,
+                     "# The file itself says how %ss become its input and what its outputs mean.\n",
+                     what);
+    } else if (!init->preset) {
+        ifd_buf_addf(out,
+                     "# Nothing says how pictures or sounds become its input, or what its "
+                     "outputs mean. A preset\n# does, or the parameters of docs/objects.md.\n");
+    } else if (init->is_usual) {
+        ifd_buf_addf(out,
+                     "# Nothing says how %ss become its input. The preset is what most networks of "
+                     "this form\n# were trained with: check it with a %s that you know.\n",
+                     what, what);
+    } else {
+        ifd_buf_addf(out, "# How %ss become its input, and what its outputs mean.%s", what,
+                     init->is_guess ? " The preset was chosen by the\n# name of the file: check it "
+                                      "with one that you know.\n"
+                                    : "\n");
+    }
     add_presets(out);
     add_parameter(out, init->preset ? "" : "# ", "preset",
                   init->preset ? init->preset : "imagenet");
-    for (size_t i = 0; i < sizeof(image) / sizeof(image[0]); i++) {
-        const char *value = ifd_meaning_parameter(init->desc, image[i]);
+    for (size_t i = 0; i < sizeof(shown) / sizeof(shown[0]); i++) {
+        const char *value = ifd_meaning_parameter(init->desc, shown[i]);
         if (value) {
-            add_parameter(out, "# ", image[i], value);
+            add_parameter(out, "# ", shown[i], value);
         }
+    }
+}
+
+/* What a request may say, too, with the values that hold if nobody does. */
+static void add_options(struct ifd_buf *out, const struct ifd_meaning *meaning)
+{
+    const enum ifd_model_task task = meaning->task;
+    char number[16];
+    ifd_buf_add_text(out, "\n# What a request may say, too, and then wins:\n");
+    if (task == IFD_TASK_SEGMENTATION) {
+        add_parameter(out, "# ", "mask", "png");
+        return;
+    }
+    (void)snprintf(number, sizeof(number), "%g", (double)meaning->options.threshold);
+    add_parameter(out, "# ", "threshold", number);
+    (void)snprintf(number, sizeof(number), "%g", (double)meaning->options.iou);
+    if (task == IFD_TASK_DETECTION) {
+        add_parameter(out, "# ", "iou", number);
+    }
+    (void)snprintf(number, sizeof(number), "%u", meaning->options.top_k);
+    if (task != IFD_TASK_TEXT) {
+        add_parameter(out, "# ", "top_k", number);
     }
 }
 
@@ -235,12 +275,12 @@ static enum ifd_code write_config(const struct init *init, const char *path, str
     add_tensors(&out, "output", init->desc->output, init->desc->output_count);
     ifd_buf_add_text(&out, "\n");
     add_meaning(&out, init);
-    ifd_buf_add_text(&out, "\n# What a request may say, too, and then wins:\n");
-    add_parameter(&out, "# ", "threshold", "0.5");
-    add_parameter(&out, "# ", "top_k", "5");
+    if (init->desc->meaning) {
+        add_options(&out, init->desc->meaning);
+    }
     ifd_buf_add_text(&out, "\n# Samples of a request, such as several regions of a picture:\n"
                            "# max_batch_size: 4\n"
-                           "# Runs at the same time:\n"
+                           "# Most runs at a time; without this line, one for each core:\n"
                            "# instance_group [ { count: 1 } ]\n");
     enum ifd_code code = ifd_buf_check(&out, err);
     if (!code) {
@@ -251,6 +291,17 @@ static enum ifd_code write_config(const struct init *init, const char *path, str
 }
 
 /* ---- the folder ---- */
+
+/* The commands that come next. */
+static void say_next(const struct init *init)
+{
+    const char *body = takes_sounds(init->desc)     ? "--data-binary @SOUND.wav "
+                       : takes_pictures(init->desc) ? "--data-binary @PICTURE "
+                                                    : "";
+    (void)printf("inferd serve %s\n"
+                 "curl %shttp://127.0.0.1:8000/v2/models/%s%s\n",
+                 init->folder, body, init->name, body[0] != '\0' ? "/infer" : "");
+}
 
 static enum ifd_code make_folder(const char *path, bool may_exist, struct ifd_err *err)
 {
@@ -284,9 +335,8 @@ static enum ifd_code write_folder(const struct init *init, struct ifd_err *err)
         code = write_config(init, config, err);
     }
     if (!code) {
-        (void)printf("%s\n%s\n\ninferd serve %s\ncurl --data-binary @PICTURE "
-                     "http://127.0.0.1:8000/v2/models/%s/infer\n",
-                     file, config, init->folder, init->name);
+        (void)printf("%s\n%s\n\n", file, config);
+        say_next(init);
     }
     return code;
 }

@@ -8,6 +8,7 @@ import unittest
 import support
 
 PICTURE = "images/cat_720p.jpg"
+SOUND = "audio/speech.wav"
 
 
 def init(*arguments):
@@ -24,6 +25,7 @@ class Init(unittest.TestCase):
     def make(self, model, *options):
         done = init(*options, self.folder, support.shared("models/" + model))
         self.assertEqual(done.returncode, 0, done.stderr)
+        self.said = done.stdout
         return (self.folder / pathlib.Path(model).stem / "config.pbtxt").read_text()
 
     def test_the_configs_work(self):
@@ -35,8 +37,9 @@ class Init(unittest.TestCase):
         self.assertIn('"mediapipe_pose"', self.make("tflite/pose_landmark_lite.tflite"))
         self.assertIn("# Nothing says how pictures become its input. The preset",
                       self.make("onnx/mobilenet_v2_quant.onnx"))
-        self.assertIn("# Nothing says how pictures become its input, or",
-                      self.make("tflite/dtln_1.tflite"))
+        text = self.make("tflite/dtln_1.tflite")
+        self.assertIn("# Nothing says how pictures or sounds become its input, or", text)
+        self.assertNotIn("What a request may say", text)
         server = support.Server(str(self.folder))
         self.addCleanup(server.stop)
         body = support.shared(PICTURE).read_bytes()
@@ -58,6 +61,38 @@ class Init(unittest.TestCase):
         text = self.make("onnx/mobilenet_v2_quant.onnx", "--preset", "imagenet")
         self.assertIn('\nparameters { key: "preset" value { string_value: "imagenet" } }\n', text)
         self.assertIn('# parameters { key: "image_mean" value { string_value: "127.5" } }', text)
+
+    def test_what_it_says_fits_the_model(self):
+        def line(key, value):
+            return f'\n# parameters {{ key: "{key}" value {{ string_value: "{value}" }} }}\n'
+
+        ssd = self.make("tflite/coco_ssd_mobilenet_v1_1.0_quant.tflite")
+        self.assertIn("curl --data-binary @PICTURE http://", self.said)
+        for key, value in (("threshold", "0.5"), ("iou", "0.5"), ("top_k", "100")):
+            self.assertIn(line(key, value), ssd)
+        classes = self.make("tflite/mobilenet_v2_1.0_224_quant.tflite")
+        self.assertIn(line("threshold", "0") + line("top_k", "5")[1:], classes)
+        self.assertNotIn('"iou"', classes)
+        segments = self.make("tflite/deeplabv3_257_float.tflite")
+        self.assertIn(line("mask", "png"), segments)
+        self.assertNotIn('"top_k"', segments)
+        self.make("tflite/dtln_1.tflite")
+        self.assertIn("\ncurl http://127.0.0.1:8000/v2/models/dtln_1\n", self.said)
+
+    def test_a_model_of_sounds_answers_sounds(self):
+        text = self.make("tflite/yamnet.tflite")
+        self.assertIn("/v2/models/yamnet/infer", self.said)
+        self.assertIn("curl --data-binary @SOUND.wav", self.said)
+        self.assertIn('\nparameters { key: "preset" value { string_value: "yamnet" } }\n', text)
+        self.assertIn("# How sounds become its input", text)
+        self.assertIn('# parameters { key: "audio_rate" value { string_value: "16000" } }', text)
+        self.assertNotIn("picture that you know", text)
+        server = support.Server(str(self.folder))
+        self.addCleanup(server.stop)
+        response = server.ask("POST", "/v2/models/yamnet/infer",
+                              support.shared(SOUND).read_bytes())
+        self.assertEqual(response.status, 200, response.data[:300])
+        self.assertEqual(len(json.loads(response.data)["windows"][0]["classes"]), 5)
 
     def test_what_is_wrong_is_said_and_nothing_is_written(self):
         model = support.shared("models/onnx/mobilenet_v2_quant.onnx")
