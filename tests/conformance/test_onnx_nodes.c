@@ -17,10 +17,11 @@
 #include "engine/parse/onnx/wire.h"
 #include "engine/tensor/half.h"
 #include "inferd/engine.h"
+#include "tests/conformance/onnx_lists.h"
 #include "tests/support/test.h"
 
 #define FOLDER     "/usr/share/libonnx-testdata/data/node"
-#define PORTS_MAX  32
+#define PORTS_MAX  ONNX_LISTS_MAX
 #define RELATIVE   1e-3 /* of ONNX's own runner */
 #define ABSOLUTE   1e-6
 #define FILE_BYTES ((size_t)64 << 20)
@@ -30,9 +31,8 @@ static const struct ifd_limits limits = {.nodes = 1000, .values = 4000, .node_in
 /* ---- files ---- */
 
 struct proto {
-    struct ifd_bytes file;
-    struct ifd_str name;
-    struct ifd_tensor tensor; /* data NULL: the file is no tensor that is understood */
+    const char *name;
+    struct ifd_tensor tensor; /* data NULL: the message is no tensor that is understood */
 };
 
 static bool read_file(const char *name, const char *part, struct ifd_bytes *ret)
@@ -45,22 +45,6 @@ static bool read_file(const char *name, const char *part, struct ifd_bytes *ret)
 static void free_bytes(struct ifd_bytes bytes)
 {
     ifd_release_tensor(ifd_alloc_system(), (void *)(uintptr_t)bytes.data, bytes.size);
-}
-
-static void put_varint(struct ifd_buf *buf, uint64_t number)
-{
-    for (; number >= 0x80; number >>= 7) {
-        ifd_buf_add(buf, &(uint8_t){(uint8_t)(number | 0x80)}, 1);
-    }
-    ifd_buf_add(buf, &(uint8_t){(uint8_t)number}, 1);
-}
-
-/* A field that holds a message or a text. */
-static void put_field(struct ifd_buf *buf, uint32_t number, const void *data, size_t size)
-{
-    put_varint(buf, number << 3 | 2);
-    put_varint(buf, size);
-    ifd_buf_add(buf, data, size);
 }
 
 static const enum ifd_dtype native[] = {
@@ -117,8 +101,8 @@ static struct ifd_bytes content_of(const struct ifd_buf *buf)
     return (struct ifd_bytes){.data = buf->data, .size = buf->size};
 }
 
-/* A tensor's file is read as the only constant of a model. */
-static void read_tensor(struct proto *proto)
+/* A tensor's message is read as the only constant of a model. */
+static void read_tensor(const struct onnx_lists_tensor *from, struct proto *proto)
 {
     struct ifd_buf graph, model;
     struct ifd_arena arena;
@@ -126,11 +110,12 @@ static void read_tensor(struct proto *proto)
     ifd_buf_init(&graph, ifd_alloc_system(), FILE_BYTES);
     ifd_buf_init(&model, ifd_alloc_system(), FILE_BYTES);
     ifd_arena_init(&arena, ifd_alloc_system(), FILE_BYTES);
-    put_field(&graph, 5, proto->file.data, proto->file.size);
-    put_field(&model, 7, graph.data, graph.size);
+    onnx_put_field(&graph, 5, from->message.data, from->message.size);
+    onnx_put_field(&model, 7, graph.data, graph.size);
     const bool is_read =
         ifd_onnx_read(content_of(&model), &limits, &arena, &read, &(struct ifd_err){0}) == IFD_OK;
     const struct ifd_onnx_tensor *t = read.graph.initializer;
+    *proto = (struct proto){.name = from->name};
     if (is_read && read.graph.initializer_count == 1 && describe(t, &proto->tensor)) {
         proto->tensor.data = ifd_acquire_tensor(ifd_alloc_system(), proto->tensor.bytes);
         REQUIRE(proto->tensor.data);
@@ -146,44 +131,68 @@ static void free_proto(struct proto *proto)
     if (proto->tensor.data) {
         ifd_release_tensor(ifd_alloc_system(), proto->tensor.data, proto->tensor.bytes);
     }
-    free_bytes(proto->file);
 }
 
 /* ---- a case ---- */
 
 struct node_case {
     const char *name;
-    struct ifd_bytes file;
+    struct ifd_buf file;
+    struct onnx_lists_side given, wanted;
     struct proto input[PORTS_MAX], output[PORTS_MAX];
     uint32_t input_count, output_count;
 };
 
-static uint32_t read_ports(const char *name, const char *kind, struct proto *ret)
+static uint32_t read_files(const char *name, const char *kind, struct ifd_bytes *ret)
 {
     uint32_t count = 0;
     for (; count < PORTS_MAX; count++) {
         char part[64];
         (void)snprintf(part, sizeof(part), "test_data_set_0/%s_%u.pb", kind, count);
-        ret[count] = (struct proto){0};
-        if (!read_file(name, part, &ret[count].file)) {
+        if (!read_file(name, part, &ret[count])) {
             break;
         }
-        read_tensor(&ret[count]);
     }
     return count;
 }
 
-/* Names of the inputs, in the order of the graph; those of initializers included. */
-static void name_inputs(struct node_case *c)
+static void read_case(const char *name, struct node_case *ret)
 {
-    struct ifd_arena arena;
-    struct ifd_onnx_model model;
-    ifd_arena_init(&arena, ifd_alloc_system(), FILE_BYTES);
-    REQUIRE(ifd_onnx_read(c->file, &limits, &arena, &model, &(struct ifd_err){0}) == IFD_OK);
-    for (uint32_t i = 0; i < c->input_count && i < model.graph.input_count; i++) {
-        c->input[i].name = model.graph.input[i].name; /* lies in the file */
+    struct ifd_bytes model, input[PORTS_MAX], output[PORTS_MAX];
+    REQUIRE(read_file(name, "model.onnx", &model));
+    const uint32_t inputs = read_files(name, "input", input);
+    const uint32_t outputs = read_files(name, "output", output);
+    *ret = (struct node_case){.name = name};
+    onnx_lists_rewrite(model, input, inputs, output, outputs, &ret->file, &ret->given,
+                       &ret->wanted);
+    ret->input_count = ret->given.count;
+    ret->output_count = ret->wanted.count;
+    for (uint32_t i = 0; i < ret->input_count; i++) {
+        read_tensor(&ret->given.tensor[i], &ret->input[i]);
     }
-    ifd_arena_finish(&arena);
+    for (uint32_t i = 0; i < ret->output_count; i++) {
+        read_tensor(&ret->wanted.tensor[i], &ret->output[i]);
+    }
+    for (uint32_t i = 0; i < inputs; i++) {
+        free_bytes(input[i]);
+    }
+    for (uint32_t i = 0; i < outputs; i++) {
+        free_bytes(output[i]);
+    }
+    free_bytes(model);
+}
+
+static void free_case(struct node_case *c)
+{
+    for (uint32_t i = 0; i < c->input_count; i++) {
+        free_proto(&c->input[i]);
+    }
+    for (uint32_t i = 0; i < c->output_count; i++) {
+        free_proto(&c->output[i]);
+    }
+    onnx_lists_finish(&c->given);
+    onnx_lists_finish(&c->wanted);
+    ifd_buf_finish(&c->file);
 }
 
 static double number_at(const struct ifd_tensor *t, size_t i)
@@ -246,8 +255,7 @@ static bool differs(const struct ifd_tensor *got, const struct proto *proto, str
 static const struct proto *input_named(const struct node_case *c, const char *name)
 {
     for (uint32_t i = 0; i < c->input_count; i++) {
-        if (c->input[i].name.size == strlen(name) &&
-            memcmp(c->input[i].name.data, name, c->input[i].name.size) == 0) {
+        if (strcmp(c->input[i].name, name) == 0) {
             return c->input[i].tensor.data ? &c->input[i] : NULL;
         }
     }
@@ -297,7 +305,7 @@ static enum ifd_code load_and_run(struct ifd_engine *engine, const char *backend
     const char *backends[] = {backend, "CpuRef"};
     const struct ifd_model_options options = {.backends = backends, .backend_count = 2};
     struct ifd_model *model = NULL;
-    enum ifd_code code = ifd_model_load(engine, c->file, &options, &model, err);
+    enum ifd_code code = ifd_model_load(engine, content_of(&c->file), &options, &model, err);
     if (code == IFD_OK) {
         code = run(c, model, err);
     }
@@ -358,21 +366,12 @@ static void judge(struct tally *tally, const struct node_case *c, enum ifd_code 
 
 static void take_case(struct tally *tally, const char *name)
 {
-    struct node_case c = {.name = name};
+    struct node_case c;
     struct ifd_err err = {0};
-    REQUIRE(read_file(name, "model.onnx", &c.file));
-    c.input_count = read_ports(name, "input", c.input);
-    c.output_count = read_ports(name, "output", c.output);
-    name_inputs(&c);
+    read_case(name, &c);
     const enum ifd_code code = load_and_run(tally->engine, tally->backend, &c, &err);
     judge(tally, &c, code, &err);
-    for (uint32_t i = 0; i < c.input_count; i++) {
-        free_proto(&c.input[i]);
-    }
-    for (uint32_t i = 0; i < c.output_count; i++) {
-        free_proto(&c.output[i]);
-    }
-    free_bytes(c.file);
+    free_case(&c);
 }
 
 static void node_tests_pass_or_are_excepted(void)

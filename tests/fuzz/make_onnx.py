@@ -178,6 +178,30 @@ def found():
     )
 
 
+def sequences():
+    body = graph([node("Mul", "ab", "m")], [("a", F, [2]), ("b", F, [2])], [("m", F, [2])])
+    write(
+        "sequences",
+        [
+            node("SplitToSequence", "x", "s", axis=0, keepdims=0),
+            node("SequenceAt", "sp", "e"),
+            node("SequenceMap", "se", "t", body=body),
+            node("SequenceInsert", "teo", "i"),
+            node("SequenceErase", "i", "r"),
+            node("Optional", "r", "q"),
+            node("OptionalHasElement", "q", "h"),
+            node("OptionalGetElement", "q", "g"),
+            node("ConcatFromSequence", "g", "c", axis=0, new_axis=1),
+            node("SequenceLength", "g", "l"),
+            node("Cast", "l", "f", to=F),
+            node("Where", "hcf"),
+        ],
+        [("x", F, [3, 2]), ("p", I64, [])],
+        [("y", F, ["k", 2])],
+        [("o", np.int64(1))],
+    )
+
+
 def sampled():
     write(
         "sampled",
@@ -474,6 +498,7 @@ def main():
     )
     graphs()
     found()
+    sequences()
     sampled()
     write(
         "transposed_huge",

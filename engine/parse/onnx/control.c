@@ -234,8 +234,9 @@ static void go_back(struct ifd_onnx_call *call, const struct mark *mark)
 static bool may_build_in_place(const struct ifd_onnx_call *call)
 {
     const struct ifd_onnx_build *build = call->build;
-    return (call->b->code == IFD_INVALID ||
-            (call->b->code == IFD_UNSUPPORTED && build->is_stuck)) &&
+    const enum ifd_code code = call->b->code;
+    return (code == IFD_INVALID ||
+            (build->is_stuck && (code == IFD_UNSUPPORTED || code == IFD_CORRUPT))) &&
            build->wanted == IFD_NONE && !build->level->outer;
 }
 
@@ -491,6 +492,13 @@ static void build_loop(struct loop *l)
         return;
     }
     start(l);
+    for (uint32_t i = 0; i < l->carried; i++) {
+        if (ifd_onnx_is_list(l->value[2 + i])) {
+            l->call->build->is_stuck = true;
+            ifd_build_fail(b, IFD_UNSUPPORTED, "a sequence goes from turn to turn");
+            return;
+        }
+    }
     capture_all(&captures, l->body);
     const uint32_t *input = node_inputs(l, &captures, &count);
     struct ifd_loop_attrs attrs = {0};

@@ -10,6 +10,8 @@
 /* Ids of values: names by their place in the sorted list; answers of the node by the number of the
  * question, and the number of the result. */
 #define ANSWER ((uint64_t)1 << 63)
+/* A name that is a sequence: its length as a constant (-1: absent), followed by its elements. */
+#define LIST ((uint64_t)1 << 62)
 
 static uint64_t answer_id(uint32_t question, uint32_t result)
 {
@@ -184,12 +186,37 @@ static void add_value(struct cutting *c, uint64_t id, uint32_t value)
     }
 }
 
+static void add_list(struct cutting *c, uint64_t name, uint32_t value)
+{
+    const struct ifd_onnx_list *list = ifd_onnx_list(c->build, value);
+    struct ifd_arena *arena = c->build->b.graph->arena;
+    int64_t *length = ifd_arena_take(arena, sizeof(*length));
+    if (!length) {
+        c->build->b.code = ifd_arena_fail(arena, sizeof(*length), c->build->err);
+        return;
+    }
+    *length = list->is_absent ? -1 : (int64_t)list->count;
+    c->cut->value[c->cut->value_count++] =
+        (struct ifd_cut_value){.id = LIST | name << 24,
+                               .source = IFD_CUT_CONSTANT,
+                               .desc = {.dtype = IFD_S64},
+                               .data = {.data = (const uint8_t *)length, .size = sizeof(*length)},
+                               .axis = IFD_NONE};
+    for (uint32_t i = 0; i < list->count; i++) {
+        add_value(c, LIST | name << 24 | (i + 1), list->value[i]);
+    }
+}
+
 static void add_names(struct cutting *c, const bool *used)
 {
     const struct ifd_onnx_build *build = c->build;
     for (size_t i = 0; i < build->scope->name_count; i++) {
         const uint32_t value = build->scope->name[i].value;
         if (!used[i] || value == IFD_NONE) {
+            continue;
+        }
+        if (ifd_onnx_is_list(value)) {
+            add_list(c, i, value);
             continue;
         }
         add_value(c, i, value);
@@ -254,7 +281,7 @@ static enum ifd_code take_cut(struct cutting *c, size_t most, struct ifd_arena *
     add_names(c, used);
     add_answers(c);
     keep_aliases(c);
-    return IFD_OK;
+    return build->b.code;
 }
 
 /* The wanted value is output 0, and made by a node. */
@@ -284,8 +311,10 @@ enum ifd_code ifd_onnx_make_cut(struct ifd_onnx_build *build, struct ifd_cut *re
     mark_used(scope, scope->g, build->node, used);
     enum ifd_code code = own_wanted(build);
     if (code == IFD_OK) {
-        const size_t most =
-            scope->name_count + IFD_ONNX_ROOMS + 1 + (resume ? resume->value_count : 0);
+        size_t most = scope->name_count + IFD_ONNX_ROOMS + 1 + (resume ? resume->value_count : 0);
+        for (size_t i = 0; i < scope->name_count; i++) {
+            most += ifd_onnx_list(build, scope->name[i].value)->count;
+        }
         code = take_cut(&c, most, build->b.graph->arena, used);
     }
     if (code == IFD_OK) {
@@ -348,6 +377,23 @@ static enum ifd_code take_value(struct ifd_onnx_build *build, const struct ifd_r
     return code;
 }
 
+/* A sequence whose length is entry i; its elements follow. */
+static enum ifd_code take_list(struct ifd_onnx_build *build, uint32_t i)
+{
+    const struct ifd_resume *resume = build->options->resume;
+    const uint64_t name = (resume->value[i].id & ~LIST) >> 24;
+    int64_t length = -1;
+    if (resume->value[i].data.size == sizeof(length)) {
+        memcpy(&length, resume->value[i].data.data, sizeof(length));
+    }
+    if (name >= build->scope->name_count || length > (int64_t)(resume->value_count - i - 1)) {
+        return ifd_fail(build->err, IFD_INTERNAL, "a sequence of %lld", (long long)length);
+    }
+    build->scope->name[name].value = ifd_onnx_add_list(
+        build, build->resumed + i + 1, length > 0 ? (uint32_t)length : 0, length < 0);
+    return build->b.code;
+}
+
 enum ifd_code ifd_onnx_take_resumed(struct ifd_onnx_build *build)
 {
     const struct ifd_resume *resume = build->options->resume;
@@ -366,6 +412,12 @@ enum ifd_code ifd_onnx_take_resumed(struct ifd_onnx_build *build)
         code = take_value(build, from, &build->resumed[i]);
         if (code == IFD_OK && (from->id & ANSWER) == 0 && from->id < build->scope->name_count) {
             build->scope->name[from->id].value = build->resumed[i];
+        }
+    }
+    for (uint32_t i = 0; code == IFD_OK && i < resume->value_count; i++) {
+        const uint64_t id = resume->value[i].id;
+        if ((id & (ANSWER | LIST)) == LIST && (id & 0xffffff) == 0) {
+            code = take_list(build, i);
         }
     }
     return code;

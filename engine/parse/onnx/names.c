@@ -112,6 +112,10 @@ uint32_t ifd_onnx_lookup(struct ifd_onnx_build *build, struct ifd_str text)
 {
     const struct ifd_onnx_level *from = build->level;
     uint32_t value = find_outside(build->scope, text, &from);
+    if (ifd_onnx_is_list(value)) {
+        build->is_stuck = build->is_stuck || from != build->level;
+        return from == build->level ? value : IFD_NONE;
+    }
     if (value != IFD_NONE && from != build->level && from->graph->value[value].is_constant) {
         const struct ifd_value *constant = &from->graph->value[value];
         return ifd_build_constant(&build->b, &constant->desc, constant->data, IFD_TENSOR_PAD);

@@ -246,6 +246,9 @@ static enum ifd_code take_inputs(struct ifd_onnx_build *build, const struct ifd_
         if (node->input[i].size == 0 && i < rule->min_inputs) {
             return ifd_fail(build->err, IFD_CORRUPT, "input %u is missing", i);
         }
+        if (ifd_onnx_is_list(input[i]) && !ifd_onnx_takes_lists(node)) {
+            return ifd_fail(build->err, IFD_CORRUPT, "input %u is a sequence, or absent", i);
+        }
         call->input_count = input[i] != IFD_NONE ? i + 1 : call->input_count;
     }
     return IFD_OK;
@@ -259,9 +262,9 @@ static enum ifd_code name_outputs(struct ifd_onnx_build *build, const struct ifd
         if (call->node->output[i].size == 0 || value == IFD_NONE) {
             continue;
         }
-        struct ifd_value *v = &build->b.graph->value[value];
+        struct ifd_value *v = ifd_onnx_is_list(value) ? NULL : &build->b.graph->value[value];
         const struct ifd_onnx_text text = ifd_onnx_text(call->node->output[i]);
-        if (v->name[0] == '\0') {
+        if (v && v->name[0] == '\0') {
             v->name = ifd_arena_text(build->b.graph->arena, text.s, strlen(text.s));
             if (!v->name) {
                 return ifd_arena_fail(build->b.graph->arena, sizeof(text), build->err);
@@ -440,6 +443,11 @@ static enum ifd_code take_outputs(struct ifd_onnx_build *build, uint32_t *output
         const uint32_t value = ifd_onnx_lookup(build, g->output[i].name);
         if (value == IFD_NONE) {
             return ifd_fail(build->err, IFD_CORRUPT, "output \"%s\" is made by no node",
+                            ifd_onnx_text(g->output[i].name).s);
+        }
+        if (ifd_onnx_is_list(value)) {
+            return ifd_fail(build->err, IFD_UNSUPPORTED,
+                            "output \"%s\" of the model is a sequence, or absent",
                             ifd_onnx_text(g->output[i].name).s);
         }
         output[i] = own_value(build, outer_value(build, value, &g->output[i]), output, i);

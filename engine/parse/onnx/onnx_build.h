@@ -15,6 +15,20 @@ struct ifd_onnx_room {
     uint32_t value, axis;
 };
 
+/** A sequence: its elements, values of the graph that is being built. It has a number in place of a
+ *  value, with this bit set. An optional value that is there is like any other. */
+#define IFD_ONNX_LIST ((uint32_t)1 << 31)
+struct ifd_onnx_list {
+    const uint32_t *value;
+    uint32_t count;
+    bool is_absent; /* an optional value that is not there */
+};
+
+static inline bool ifd_onnx_is_list(uint32_t value)
+{
+    return value != IFD_NONE && (value & IFD_ONNX_LIST) != 0;
+}
+
 /** A name of the file and the value that it has so far. */
 struct ifd_onnx_name {
     struct ifd_str text;
@@ -54,6 +68,8 @@ struct ifd_onnx_build {
     struct ifd_port *input; /* per input of the graph: its shape in the file */
     uint32_t *graph_input;  /* values */
     uint32_t graph_input_count;
+    struct ifd_onnx_list *list;
+    uint32_t list_count, list_capacity;
     /* Content that only a run finds (cut.c). */
     uint32_t node;     /* of the model's graph, that is being built */
     uint32_t asked;    /* questions of this node so far */
@@ -84,6 +100,15 @@ uint32_t ifd_onnx_lookup(struct ifd_onnx_build *build, struct ifd_str text);
 const struct ifd_onnx_node *ifd_onnx_maker(const struct ifd_onnx_build *build, struct ifd_str text);
 /** The entry of a name in a scope, NULL if it has none. */
 struct ifd_onnx_name *ifd_onnx_find(const struct ifd_onnx_scope *scope, struct ifd_str text);
+
+/* ---- lists.c ---- */
+
+/** The number of a new sequence; IFD_NONE if the builder has failed. */
+uint32_t ifd_onnx_add_list(struct ifd_onnx_build *build, const uint32_t *value, uint32_t count,
+                           bool is_absent);
+/** The sequence of this number; an absent one for what is none. Valid until the next one is
+ *  added. */
+const struct ifd_onnx_list *ifd_onnx_list(const struct ifd_onnx_build *build, uint32_t value);
 
 /* ---- cut.c ---- */
 

@@ -30,6 +30,8 @@ struct ifd_onnx_rule {
 
 /** The row of an operator, NULL if there is none. Static. */
 const struct ifd_onnx_rule *ifd_onnx_rule(const struct ifd_onnx_node *node);
+/** May its inputs be sequences, or optional values that are absent? */
+bool ifd_onnx_takes_lists(const struct ifd_onnx_node *node);
 
 bool ifd_str_is(struct ifd_str text, const char *other);
 
@@ -68,6 +70,23 @@ bool ifd_onnx_dtype(int64_t type, enum ifd_dtype *ret);
 /** The type that inputs and outputs of the model have, which are cast behind and in front. */
 bool ifd_onnx_port_dtype(int64_t type, enum ifd_dtype *ret);
 bool ifd_onnx_is_real(enum ifd_dtype dtype);
+
+/* ---- sequences and optional values (lists.c) ---- */
+
+enum ifd_onnx_lists {
+    IFD_ONNX_SEQUENCE_CONSTRUCT,
+    IFD_ONNX_SEQUENCE_AT,
+    IFD_ONNX_SEQUENCE_INSERT,
+    IFD_ONNX_SEQUENCE_ERASE,
+    IFD_ONNX_SEQUENCE_LENGTH,
+    IFD_ONNX_SEQUENCE_MAP,
+    IFD_ONNX_SPLIT_TO_SEQUENCE,
+    IFD_ONNX_CONCAT_FROM_SEQUENCE,
+    IFD_ONNX_OPTIONAL,
+    IFD_ONNX_OPTIONAL_HAS,
+    IFD_ONNX_OPTIONAL_GET
+};
+void ifd_onnx_lists(struct ifd_onnx_call *call, int which); /* enum ifd_onnx_lists */
 
 /* ---- results whose size the data decides (cut.c) ---- */
 

@@ -410,7 +410,11 @@ static enum ifd_code read_port(struct reader *r, struct ifd_bytes message,
     bool has = false;
     const struct ifd_bytes name = field_of(message, 1, &has);
     port.name = (struct ifd_str){.data = (const char *)name.data, .size = name.size};
-    const struct ifd_bytes type = field_of(message, 2, &has);
+    struct ifd_bytes type = field_of(message, 2, &has);
+    const struct ifd_bytes optional = field_of(type, 9, &has);
+    if (has) { /* an optional tensor is one: callers bring all inputs */
+        type = field_of(optional, 1, &has);
+    }
     const struct ifd_bytes tensor = field_of(type, 1, &port.is_tensor);
     struct ifd_wire wire = ifd_wire_open(tensor);
     struct ifd_wire_field field;

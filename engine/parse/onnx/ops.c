@@ -76,8 +76,6 @@ static const struct ifd_onnx_rule rules[] = {
     {"", "HardSigmoid", 1, 1, 1, ifd_onnx_function, IFD_ONNX_HARD_SIGMOID},
     {"", "HardSwish", 1, 1, 1, ifd_onnx_unary, IFD_OP_HARD_SWISH},
     {"", "Hardmax", 1, 1, 1, ifd_onnx_hardmax, 0},
-    {"", "Identity", 1, 1, 1, ifd_onnx_move, IFD_ONNX_IDENTITY},
-    {"", "If", 1, 1, ANY, ifd_onnx_if, 0},
     {"", "InstanceNormalization", 3, 3, 1, ifd_onnx_normalize, IFD_ONNX_INSTANCE_NORMALIZATION},
     {"", "IsInf", 1, 1, 1, ifd_onnx_is_inf, 0},
     {"", "IsNaN", 1, 1, 1, ifd_onnx_is_nan, 0},
@@ -89,7 +87,6 @@ static const struct ifd_onnx_rule rules[] = {
     {"", "LessOrEqual", 2, 2, 1, ifd_onnx_compare, IFD_OP_LESS_EQUAL},
     {"", "Log", 1, 1, 1, ifd_onnx_unary, IFD_OP_LOG},
     {"", "LogSoftmax", 1, 1, 1, ifd_onnx_soft, IFD_OP_LOG_SOFTMAX},
-    {"", "Loop", 0, ANY, ANY, ifd_onnx_loop, 0},
     {"", "LpNormalization", 1, 1, 1, ifd_onnx_normalize, IFD_ONNX_LP_NORMALIZATION},
     {"", "LpPool", 1, 1, 1, ifd_onnx_pool, IFD_ONNX_LP_POOL},
     {"", "MatMul", 2, 2, 1, ifd_onnx_layer, IFD_ONNX_MATMUL},
@@ -210,15 +207,48 @@ static const struct ifd_onnx_rule rules[] = {
     {TR, "Momentum", 5, ANY, ANY, ifd_onnx_train, IFD_ONNX_MOMENTUM},
 };
 
-const struct ifd_onnx_rule *ifd_onnx_rule(const struct ifd_onnx_node *node)
+/* Those that take sequences and absent optional values, too. */
+static const struct ifd_onnx_rule list_rules[] = {
+    {"", "ConcatFromSequence", 1, 1, 1, ifd_onnx_lists, IFD_ONNX_CONCAT_FROM_SEQUENCE},
+    {"", "Identity", 1, 1, 1, ifd_onnx_move, IFD_ONNX_IDENTITY},
+    {"", "If", 1, 1, ANY, ifd_onnx_if, 0},
+    {"", "Loop", 0, ANY, ANY, ifd_onnx_loop, 0},
+    {"", "Optional", 0, 1, 1, ifd_onnx_lists, IFD_ONNX_OPTIONAL},
+    {"", "OptionalGetElement", 1, 1, 1, ifd_onnx_lists, IFD_ONNX_OPTIONAL_GET},
+    {"", "OptionalHasElement", 0, 1, 1, ifd_onnx_lists, IFD_ONNX_OPTIONAL_HAS},
+    {"", "SequenceAt", 2, 2, 1, ifd_onnx_lists, IFD_ONNX_SEQUENCE_AT},
+    {"", "SequenceConstruct", 1, ANY, 1, ifd_onnx_lists, IFD_ONNX_SEQUENCE_CONSTRUCT},
+    {"", "SequenceEmpty", 0, 0, 1, ifd_onnx_lists, IFD_ONNX_SEQUENCE_CONSTRUCT},
+    {"", "SequenceErase", 1, 2, 1, ifd_onnx_lists, IFD_ONNX_SEQUENCE_ERASE},
+    {"", "SequenceInsert", 2, 3, 1, ifd_onnx_lists, IFD_ONNX_SEQUENCE_INSERT},
+    {"", "SequenceLength", 1, 1, 1, ifd_onnx_lists, IFD_ONNX_SEQUENCE_LENGTH},
+    {"", "SequenceMap", 1, ANY, ANY, ifd_onnx_lists, IFD_ONNX_SEQUENCE_MAP},
+    {"", "SplitToSequence", 1, 2, 1, ifd_onnx_lists, IFD_ONNX_SPLIT_TO_SEQUENCE},
+};
+
+#define COUNT(rows) (sizeof(rows) / sizeof((rows)[0]))
+
+static const struct ifd_onnx_rule *find(const struct ifd_onnx_rule *rows, size_t count,
+                                        const struct ifd_onnx_node *node)
 {
     const bool is_main = node->domain.size == 0 || ifd_str_is(node->domain, "ai.onnx");
-    for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
+    for (size_t i = 0; i < count; i++) {
         const bool fits =
-            rules[i].domain[0] == '\0' ? is_main : ifd_str_is(node->domain, rules[i].domain);
-        if (fits && ifd_str_is(node->op, rules[i].op)) {
-            return &rules[i];
+            rows[i].domain[0] == '\0' ? is_main : ifd_str_is(node->domain, rows[i].domain);
+        if (fits && ifd_str_is(node->op, rows[i].op)) {
+            return &rows[i];
         }
     }
     return NULL;
+}
+
+const struct ifd_onnx_rule *ifd_onnx_rule(const struct ifd_onnx_node *node)
+{
+    const struct ifd_onnx_rule *rule = find(rules, COUNT(rules), node);
+    return rule ? rule : find(list_rules, COUNT(list_rules), node);
+}
+
+bool ifd_onnx_takes_lists(const struct ifd_onnx_node *node)
+{
+    return find(list_rules, COUNT(list_rules), node) != NULL;
 }

@@ -199,6 +199,28 @@ static void loops_whose_values_grow_run(void)
     end(&f);
 }
 
+/* Of sequences: the rows of x times row p, with row p itself at place 1, without the last one. */
+static void positions_in_sequences_may_be_data(void)
+{
+    static const float x[6] = {1, 2, 3, 4, 5, 6};
+    struct fixture f;
+    begin(&f, ONNX "sequences.onnx", &(struct ifd_model_options){0});
+    for (int64_t p = -3; p < 3; p++) {
+        f.input[0] = tensor(IFD_F32, SHAPE(3, 2), x, sizeof(x));
+        f.input[1] = tensor(IFD_S64, (struct ifd_shape){0}, &p, sizeof(p));
+        REQUIRE_OK(run(&f), &f.err);
+        const float *e = x + 2 * ((p + 3) % 3), *y = f.out[0].data;
+        const float wanted[6] = {x[0] * e[0], x[1] * e[1], e[0], e[1], x[2] * e[0], x[3] * e[1]};
+        EXPECT(ifd_shape_equal(&f.out[0].shape, &SHAPE(3, 2)));
+        EXPECT(memcmp(y, wanted, sizeof(wanted)) == 0);
+    }
+    const int64_t outside = 3;
+    f.input[1] = tensor(IFD_S64, (struct ifd_shape){0}, &outside, sizeof(outside));
+    EXPECT_CODE(run(&f), IFD_INVALID, &f.err);
+    EXPECT_HAS(f.err.text, "position 3 of 3");
+    end(&f);
+}
+
 static void every_failed_allocation_is_reported(void)
 {
     struct fixture f;
@@ -231,6 +253,7 @@ int main(int argc, char **argv)
         T(sizes_beyond_the_limit_are_refused_and_the_next_are_served),
         T(requests_hand_over_sizes),
         T(loops_whose_values_grow_run),
+        T(positions_in_sequences_may_be_data),
         T(every_failed_allocation_is_reported),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
