@@ -13,6 +13,8 @@
 #define PLATFORMS_MAX 16
 #define DEVICES_MAX   64
 
+#define COMPUTE_CAPABILITY_MAJOR_NV 0x4000
+
 struct candidate {
     cl_device_id id;
     cl_device_type type;
@@ -160,6 +162,7 @@ static void read_info(struct ifd_device *device, const struct candidate *chosen)
     struct ifd_gpu_info *info = &device->info;
     cl_ulong memory = 0, buffer = UINT64_MAX, local = 0;
     cl_device_fp_config floats = 0;
+    cl_uint nvidia = 0;
     cl_uint units = 1, clock = 1000;
     cl_bool shares = CL_FALSE;
     memcpy(info->platform, chosen->platform, sizeof(info->platform));
@@ -176,6 +179,9 @@ static void read_info(struct ifd_device *device, const struct candidate *chosen)
                             &info->max_group, NULL);
     (void)cl->GetDeviceInfo(device->id, CL_DEVICE_LOCAL_MEM_SIZE, sizeof(local), &local, NULL);
     (void)cl->GetDeviceInfo(device->id, CL_DEVICE_SINGLE_FP_CONFIG, sizeof(floats), &floats, NULL);
+    /* of cl_nv_device_attribute_query; other drivers do not know it */
+    (void)cl->GetDeviceInfo(device->id, COMPUTE_CAPABILITY_MAJOR_NV, sizeof(nvidia), &nvidia, NULL);
+    info->has_mma = nvidia >= 8;
     info->local_bytes = local < SIZE_MAX ? (size_t)local : SIZE_MAX;
     info->divides_exactly = (floats & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) != 0;
     info->is_gpu = (chosen->type & CL_DEVICE_TYPE_GPU) != 0;

@@ -16,6 +16,7 @@ struct ifd_gpu_info {
     size_t max_group;      /* work items of a work group */
     size_t max_buffer;     /* bytes of one buffer */
     size_t local_bytes;    /* of local memory of a work group */
+    bool has_mma;          /* NVIDIA's PTX with mma.m16n8k16 (kernels/conv_mma.cl) */
     bool divides_exactly;  /* it can round quotients and roots of floats correctly */
     uint64_t memory_bytes; /* of the device */
 };

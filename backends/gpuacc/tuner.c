@@ -58,7 +58,8 @@ static void header_of(const struct ifd_device *device, char ret[LINE_BYTES])
 {
     const char *const text[] = {ifd_gpu_file_common.text, ifd_gpu_kernel_file(IFD_GPU_conv2d)->text,
                                 ifd_gpu_kernel_file(IFD_GPU_conv2d_slim)->text,
-                                ifd_gpu_kernel_file(IFD_GPU_conv2d_tile)->text};
+                                ifd_gpu_kernel_file(IFD_GPU_conv2d_tile)->text,
+                                ifd_gpu_kernel_file(IFD_GPU_conv2d_mma)->text};
     const struct ifd_gpu_key key = ifd_gpu_cache_key(device, text, sizeof(text) / sizeof(text[0]));
     (void)snprintf(ret, LINE_BYTES, "%s %016llx%016llx %s, %s", MAGIC,
                    (unsigned long long)key.half[0], (unsigned long long)key.half[1],

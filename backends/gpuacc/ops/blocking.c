@@ -20,6 +20,13 @@
         IFD_GPU_conv2d_tile, pixels, channels, rows, columns, 1, 16                                \
     }
 
+/* Mma: {pixels, channels, rows, columns} of warps. */
+#define MMA(pixels, channels, rows, columns)                                                       \
+    {                                                                                              \
+        IFD_GPU_conv2d_mma, pixels, channels, rows, columns, WARP, 32                              \
+    }
+#define WARP 32
+
 const struct ifd_gpu_blocking *ifd_gpu_blockings(uint32_t *ret_count)
 {
     static const struct ifd_gpu_blocking rows[] = {
@@ -57,6 +64,11 @@ const struct ifd_gpu_blocking *ifd_gpu_blockings(uint32_t *ret_count)
         TILE(8, 8, 8, 8),
         TILE(8, 8, 16, 8),
         TILE(8, 8, 16, 16),
+        MMA(32, 16, 2, 2),
+        MMA(32, 32, 2, 2),
+        MMA(32, 32, 4, 2),
+        MMA(64, 32, 2, 4),
+        MMA(64, 64, 2, 2),
     };
     *ret_count = sizeof(rows) / sizeof(rows[0]);
     return rows;
@@ -69,10 +81,17 @@ static size_t items_of(const struct ifd_gpu_blocking *b)
 
 static size_t local_bytes(const struct ifd_gpu_blocking *b)
 {
-    const size_t tile = (size_t)b->depth * (b->rows * b->pixels + 4 + b->columns * b->channels);
-    return b->kernel == IFD_GPU_conv2d_slim   ? items_of(b) * b->pixels * 4 * sizeof(float)
-           : b->kernel == IFD_GPU_conv2d_tile ? tile * sizeof(float)
-                                              : 0;
+    const size_t pixels = (size_t)b->rows * b->pixels, width = (size_t)b->columns * b->channels;
+    switch ((unsigned)b->kernel) {
+    case IFD_GPU_conv2d_slim:
+        return items_of(b) * b->pixels * 4 * sizeof(float);
+    case IFD_GPU_conv2d_tile:
+        return b->depth * (pixels + 4 + width) * sizeof(float);
+    case IFD_GPU_conv2d_mma:
+        return (pixels * (b->depth + 8) + b->depth * (width + 8)) * sizeof(uint16_t);
+    default:
+        return 0;
+    }
 }
 
 bool ifd_gpu_blocking_fits(const struct ifd_gpu_blocking *b, const struct ifd_gpu_conv_size *size,
@@ -86,6 +105,8 @@ bool ifd_gpu_blocking_fits(const struct ifd_gpu_blocking *b, const struct ifd_gp
         return !size->is_transposed && size->group_in % b->depth == 0;
     case IFD_GPU_conv2d_tile:
         return !size->is_transposed && size->groups == 1;
+    case IFD_GPU_conv2d_mma:
+        return info->has_mma && size->has_f16_weights && !size->is_transposed && size->groups == 1;
     default:
         return true;
     }
@@ -103,27 +124,36 @@ static size_t parts(size_t whole, size_t part)
 static double efficiency(const struct ifd_gpu_blocking *b)
 {
     const double products = b->pixels * b->channels, reads = b->pixels + b->channels;
+    if (b->kernel == IFD_GPU_conv2d_mma) { /* of multipliers for vectors; it has others */
+        return 17.6 * products / (products + 12.2 * reads);
+    }
     const double local = b->kernel == IFD_GPU_conv2d_tile ? 1.0 : 0.45;
     return local * products / (products + 0.53 * reads);
 }
 
 /* Cycles of a GPU's compute units, which do LANES products a cycle and hold ITEMS items. The
  * numbers are fitted to what every blocking took on an H200 in 466 layers of five networks at batch
- * 1 to 32: what ranks first takes 1.07 times as long as the fastest there, in the mean. */
+ * 1 to 32, and in 812 in half precision: what ranks first takes 1.07 times as long as the fastest
+ * there, in the mean. */
 static double gpu_cost(const struct ifd_gpu_blocking *b, double groups, double factors,
                        double units)
 {
     enum { LANES = 128, ITEMS = 768 };
-    const bool is_direct = b->kernel == IFD_GPU_conv2d;
+    const bool is_direct = b->kernel == IFD_GPU_conv2d, is_mma = b->kernel == IFD_GPU_conv2d_mma;
     const double items = is_direct ? 32 : (double)items_of(b);
     const double slices = is_direct ? 1 : b->slices;
     const double turns = ceil((is_direct ? groups / items : groups) / units);
     const double at_once = fmax(floor(ITEMS / items), 1);
-    const double steps = factors / (slices * (is_direct ? 4 : b->depth));
-    const double wait = is_direct ? 620 : b->kernel == IFD_GPU_conv2d_tile ? 940 : 380;
+    const double shares = is_mma ? 1 : slices;
+    const double steps = factors / (shares * (is_direct ? 4 : b->depth));
+    const double wait = is_mma                             ? 200
+                        : b->kernel == IFD_GPU_conv2d_slim ? 380
+                        : is_direct                        ? 620
+                                                           : 940;
+    const double start = is_mma ? 640 : 1340;
     const double products = items / slices * b->pixels * b->channels * factors;
     const double busy = turns * products / (LANES * efficiency(b));
-    const double waiting = ceil(turns / at_once) * (steps * wait + 1340);
+    const double waiting = ceil(turns / at_once) * (steps * wait + start);
     return fmax(busy, waiting) + 1.2 * fmin(busy, waiting);
 }
 

@@ -12,11 +12,12 @@ struct ifd_gpu_conv_size {
     size_t pixels, out_c; /* of all images; of all groups */
     size_t groups, group_in, taps;
     bool is_transposed;
+    bool has_f16_weights;
 };
 
 struct ifd_gpu_blocking {
-    enum ifd_gpu_kernel kernel; /* conv2d, conv2d_slim, conv2d_tile */
-    uint32_t pixels, channels;  /* of an item */
+    enum ifd_gpu_kernel kernel; /* conv2d, conv2d_slim, conv2d_tile, conv2d_mma */
+    uint32_t pixels, channels;  /* of an item; conv2d_mma: of the items that share them */
     /** Items of a group: along pixels, along channels, and such as share the factors of an element.
      *  conv2d: 0. */
     uint32_t rows, columns, slices;

@@ -244,13 +244,15 @@ static void key_of(const struct plan *plan, char *ret, size_t size)
 static enum ifd_code lower_f32(const struct plan *plan, struct ifd_err *err)
 {
     const struct layer *layer = plan->layer;
-    struct ways ways = {.plan = plan,
-                        .size = {.pixels = layer->pixels,
-                                 .out_c = layer->out_c,
-                                 .groups = layer->groups,
-                                 .group_in = group_in(layer),
-                                 .taps = taps(layer),
-                                 .is_transposed = layer->is_transposed}};
+    struct ways ways = {
+        .plan = plan,
+        .size = {.pixels = layer->pixels,
+                 .out_c = layer->out_c,
+                 .groups = layer->groups,
+                 .group_in = group_in(layer),
+                 .taps = taps(layer),
+                 .is_transposed = layer->is_transposed,
+                 .has_f16_weights = ifd_gpu_has_f16_weights(plan->lowering, plan->node)}};
     const struct ifd_gpu_ways choice = {
         .count =
             ifd_gpu_rank_blockings(&ways.size, &plan->lowering->device->info, WAYS, ways.blocking),
