@@ -111,6 +111,11 @@ enum ifd_code ifd_acc_add_pack(struct ifd_acc_lowering *lowering, const void *so
     return code;
 }
 
+void ifd_acc_compare_pack(struct ifd_acc_lowering *lowering, ifd_low_same_fn same)
+{
+    lowering->packed->job[lowering->packed->job_count - 1].same = same;
+}
+
 void ifd_acc_name_step(struct ifd_acc_lowering *lowering, const char *kernel, uint64_t macs,
                        const char *format, ...)
 {

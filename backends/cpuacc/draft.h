@@ -67,6 +67,9 @@ IFD_NODISCARD enum ifd_code ifd_acc_add_pack(struct ifd_acc_lowering *lowering, 
                                              ifd_low_pack_fn pack, const void *params,
                                              struct ifd_err *err);
 
+/** Its content may be that of an earlier step, where same says so. */
+void ifd_acc_compare_pack(struct ifd_acc_lowering *lowering, ifd_low_same_fn same);
+
 /** Names the newest step; format as printf's. */
 void ifd_acc_name_step(struct ifd_acc_lowering *lowering, const char *kernel, uint64_t macs,
                        const char *format, ...) IFD_PRINTF(4, 5);

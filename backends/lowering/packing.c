@@ -48,8 +48,26 @@ static const struct ifd_low_pack_job *find_made(const struct ifd_low_packed *old
     return NULL;
 }
 
-/* Jobs take the content that older has; the others get offsets, one after the other. ret_left: how
- * many of these there are. */
+/* Steps of an unrolled loop lie close together. */
+#define TWIN_DISTANCE 64
+
+/* The job shortly before that makes the same content, or NULL. */
+static const struct ifd_low_pack_job *find_twin(const struct ifd_low_packed *packed, uint32_t index)
+{
+    const struct ifd_low_pack_job *job = &packed->job[index];
+    const uint32_t first = index > TWIN_DISTANCE ? index - TWIN_DISTANCE : 0;
+    for (uint32_t i = index; job->same && i-- > first;) {
+        const struct ifd_low_pack_job *made = &packed->job[i];
+        if (made->pack == job->pack && made->source == job->source && made->bytes == job->bytes &&
+            !made->block && job->same(made->params, job->params)) {
+            return made;
+        }
+    }
+    return NULL;
+}
+
+/* Jobs take the content that older has, or a job before; the others get offsets, one after the
+ * other. ret_left: how many of these there are. */
 static enum ifd_code share(struct ifd_low_packed *packed, const struct ifd_low_packed *older,
                            uint32_t *ret_left, struct ifd_err *err)
 {
@@ -61,6 +79,12 @@ static enum ifd_code share(struct ifd_low_packed *packed, const struct ifd_low_p
         if (made) {
             job->block = made->block;
             job->offset = made->offset;
+            continue;
+        }
+        const struct ifd_low_pack_job *twin = find_twin(packed, i);
+        if (twin) {
+            job->is_twin = true;
+            job->offset = twin->offset;
             continue;
         }
         if (older && older->is_released) {
@@ -105,7 +129,7 @@ static void run_jobs(void *arg, uint32_t index, uint32_t count)
     (void)count;
     for (uint32_t i = 0; (i = atomic_fetch_add(&work->next, 1)) < work->packed->job_count;) {
         const struct ifd_low_pack_job *job = &work->packed->job[i];
-        if (!job->block) {
+        if (!job->block && !job->is_twin) {
             job->pack(work->context, job->params, workspace, work->to + job->offset);
             release_source(work, job);
         }

@@ -1,7 +1,8 @@
 /** Packed constants of a partition: weights in the form that the backend's kernels read, made once
  *  per model.
  *
- *  Steps reserve packed memory. Partitions for several batch sizes share equal content, the next
+ *  Steps reserve packed memory; those of a layer that comes again and again (the steps of a
+ *  recurrent one) share it. Partitions for several batch sizes share equal content, the next
  *  start takes what an earlier one left (view.packed), and several threads pack the rest. Packed
  *  memory holds no pointers. */
 #ifndef INFERD_BACKENDS_LOWERING_PACKING_H
@@ -14,12 +15,17 @@
 typedef void (*ifd_low_pack_fn)(const void *context, const void *params, uint8_t *workspace,
                                 uint8_t *packed);
 
+/** Do these parameters of two jobs of the same pack, source and bytes make the same content? */
+typedef bool (*ifd_low_same_fn)(const void *params, const void *other);
+
 struct ifd_low_pack_job {
     ifd_low_pack_fn pack;
+    ifd_low_same_fn same; /* NULL: nothing is known */
     const void *params;
     const void *source; /* content of the constant that is packed */
     size_t bytes;
     uint32_t step;        /* that reads it */
+    bool is_twin;         /* an earlier job of the partition makes its content */
     const uint8_t *block; /* the memory that holds it, of this partition or an older one; */
     size_t offset;        /* where in it */
 };

@@ -1,6 +1,7 @@
 /* Chooses the algorithm of least cost and adds its step. */
 #include "backends/cpuacc/conv/choose.h"
 
+#include "backends/cpuacc/conv/pack.h"
 #include "backends/cpuacc/conv/run.h"
 
 #include <stdio.h>
@@ -20,7 +21,9 @@ static size_t choose(const struct ifd_acc_lowering *lowering, const struct ifd_a
 {
     size_t best = ALGORITHMS;
     for (size_t i = 0; i < ALGORITHMS; i++) {
-        cost[i] = algorithms[i]->fits(lowering, layer) ? algorithms[i]->cost(lowering, layer) : 0;
+        const bool has_groups = algorithms[i] == &ifd_acc_conv_groups;
+        const bool fits = has_groups == (layer->groups > 1) && algorithms[i]->fits(lowering, layer);
+        cost[i] = fits ? algorithms[i]->cost(lowering, layer) : 0;
         if (cost[i] > 0 && (best == ALGORITHMS || cost[i] < cost[best])) {
             best = i;
         }
@@ -92,6 +95,9 @@ static enum ifd_code add_memory(struct ifd_acc_lowering *lowering, const struct 
                                 algorithm->packed_bytes(conv, lowering->kernels),
                                 algorithm->workspace_bytes(conv), algorithm->pack, conv, err);
     }
+    if (code == IFD_OK && algorithm->pack == ifd_acc_direct_pack) {
+        ifd_acc_compare_pack(lowering, ifd_acc_direct_same);
+    }
     if (code == IFD_OK && work > 0) {
         code = ifd_acc_add_work(lowering, work, err);
     }
@@ -123,11 +129,12 @@ enum ifd_code ifd_acc_conv_add(struct ifd_acc_lowering *lowering, struct ifd_acc
     step->is_gemm_f32 = conv->plan.is_gemm_f32;
     step->chunks = ifd_acc_conv_chunks(&conv->plan.load, lowering->base.view->max_threads);
     step->rate = layer->product.is_q8 ? 300.0f : gemm->speed ? 60.0f * gemm->speed() : 60.0f;
-    ifd_acc_name_step(
-        lowering, conv->plan.kernel,
-        (uint64_t)w->batch * w->out_h * w->out_w * layer->out_c * w->kh * w->kw * w->in_c,
-        "%s %zux%zu/%zu%s%s%s%s", name, w->kh, w->kw, w->stride_y, conv->algorithm->label,
-        activates ? "+act" : "", layer->adds ? "+add" : "", layer->tail.name);
+    ifd_acc_name_step(lowering, conv->plan.kernel,
+                      (uint64_t)w->batch * w->out_h * w->out_w * layer->groups * layer->out_c *
+                          w->kh * w->kw * w->in_c,
+                      "%s %zux%zu/%zu%s%s%s%s", name, w->kh, w->kw, w->stride_y,
+                      conv->algorithm->label, activates ? "+act" : "", layer->adds ? "+add" : "",
+                      layer->tail.name);
     step->info.why = explain(lowering, cost, best);
     return add_memory(lowering, conv, err);
 }

@@ -13,6 +13,7 @@
  *    winograd.c          f32 3×3 windows of enough channels
  *    winograd_q8.c       8-bit 3×3 windows, with the same results as the direct way
  *    in_place.c          large fully connected layers, whose weights are not packed
+ *    groups.c            f32 windows over groups of channels
  *  run.c, patches.c    shared by the algorithms: threads, the tail
  *  shape.c pack.c q8.c precision.c
  *                      shared by the direct ones: rows of a call, packed weights, 8-bit sums,
@@ -31,6 +32,7 @@ struct ifd_acc_layer {
     struct ifd_low_window window;
     struct ifd_acc_tail tail;    /* applied to every tile while it is in the cache */
     size_t element, out_element; /* bytes: 1 or 4 */
+    size_t groups;               /* more than 1: window.in_c and out_c are those of one group */
     size_t out_c;
     size_t in_stride;  /* elements from pixel to pixel: more than in_c in a sub-tensor of a split */
     size_t out_stride; /* more than out_c inside of a concatenation */

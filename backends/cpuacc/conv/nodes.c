@@ -33,7 +33,7 @@ static uint32_t fuse_followers(struct ifd_acc_lowering *lowering,
         (void)ifd_low_in_place(&lowering->base, other, out);
     }
     layer->adds = fuses;
-    layer->out_stride = layer->out_c;
+    layer->out_stride = layer->groups * layer->out_c;
     const struct ifd_low_accepts accepts = ifd_acc_accepts(lowering);
     layer->is_slice = ifd_low_take_slice(&lowering->base, out, &accepts, &layer->out_stride);
     return out;
@@ -66,7 +66,7 @@ static enum ifd_code finish(struct ifd_acc_lowering *lowering,
     layer->out_element = product->is_q8 && !product->is_dynamic ? 1 : sizeof(float);
     layer->has_row_add = product->is_q8 && product->requant.weight_zero != 0;
     layer->is_subtensor = pitch > 0;
-    layer->in_stride = pitch > 0 ? pitch / layer->element : w->in_c;
+    layer->in_stride = pitch > 0 ? pitch / layer->element : layer->groups * w->in_c;
     const uint32_t out = fuse_followers(lowering, node, layer, activation, operands);
     conv->layer = *layer;
     const enum ifd_code code =
@@ -81,13 +81,23 @@ static enum ifd_code finish(struct ifd_acc_lowering *lowering,
 
 /* ---- conv2d ---- */
 
+static size_t groups_of(const struct ifd_node_view *node)
+{
+    return (size_t)(node->input[0].desc->shape.dim[3] / node->input[1].desc->shape.dim[3]);
+}
+
+static bool has_dilation(const struct ifd_window *window)
+{
+    return window->dilation_h > 1 || window->dilation_w > 1;
+}
+
 static bool conv2d_takes(const struct ifd_node_view *node, struct ifd_err *reason)
 {
     const struct ifd_conv2d_attrs *attrs = node->attrs;
-    if (node->input[0].desc->shape.dim[3] != node->input[1].desc->shape.dim[3]) {
-        ifd_fail(reason, IFD_UNSUPPORTED, "%lld input channels with weights for %lld: groups",
-                 (long long)node->input[0].desc->shape.dim[3],
-                 (long long)node->input[1].desc->shape.dim[3]);
+    if (groups_of(node) > 1 &&
+        (node->input[1].desc->dtype != IFD_F32 || has_dilation(&attrs->window))) {
+        ifd_fail(reason, IFD_UNSUPPORTED,
+                 "%zu groups of channels with 8-bit weights or a dilated window", groups_of(node));
         return false;
     }
     return ifd_acc_product_takes(node, attrs->activation, reason);
@@ -108,7 +118,8 @@ static enum ifd_code conv2d_lower(struct ifd_acc_lowering *lowering,
 {
     const struct ifd_conv2d_attrs *attrs = node->view.attrs;
     const size_t out_c = (size_t)node->view.output[0].shape.dim[3];
-    struct ifd_acc_layer layer = {.out_c = out_c};
+    struct ifd_acc_layer layer = {.groups = groups_of(&node->view)};
+    layer.out_c = out_c / layer.groups;
     enum ifd_code code = ifd_low_window_init(&node->view, &attrs->window, &layer.window, err);
     if (code == IFD_OK) {
         code = ifd_acc_product_init(lowering, &node->view, attrs->activation, out_c,
@@ -117,8 +128,9 @@ static enum ifd_code conv2d_lower(struct ifd_acc_lowering *lowering,
     if (code != IFD_OK) {
         return code;
     }
+    layer.window.in_c /= layer.groups;
     layer.is_dilated = is_dilated(&layer.window);
-    layer.is_plain = is_plain(&layer.window);
+    layer.is_plain = is_plain(&layer.window) && layer.groups == 1;
     return finish(lowering, node, &layer, attrs->activation, "conv2d", err);
 }
 
@@ -166,7 +178,8 @@ static enum ifd_code fully_connected_lower(struct ifd_acc_lowering *lowering,
     for (uint32_t i = 1; i + 1 < out->rank; i++) {
         *(is_dynamic ? &batch : &rows) *= (size_t)out->dim[i];
     }
-    struct ifd_acc_layer layer = {.is_dense = true,
+    struct ifd_acc_layer layer = {.groups = 1,
+                                  .is_dense = true,
                                   .is_plain = true,
                                   .window = {.batch = batch,
                                              .in_h = rows,

@@ -103,6 +103,18 @@ static void pack_groups(const struct ifd_acc_conv *conv, uint8_t *workspace, uin
     pack_pixel(conv, packed + ifd_acc_direct_grouped_bytes(conv));
 }
 
+/* Of f32: what else decides the content of 8 bits is more than it is worth to compare. */
+bool ifd_acc_direct_same(const void *params, const void *other)
+{
+    const struct ifd_acc_conv *a = params, *b = other;
+    const struct ifd_acc_direct *x = &a->plan.direct, *y = &b->plan.direct;
+    return !a->layer.product.is_q8 && !b->layer.product.is_q8 &&
+           a->layer.product.bias_f32 == b->layer.product.bias_f32 &&
+           a->layer.out_c == b->layer.out_c && a->plan.gemm == b->plan.gemm &&
+           a->plan.group == b->plan.group && a->plan.n == b->plan.n && x->taps == y->taps &&
+           x->k == y->k && x->pixel_k == y->pixel_k && x->pixel_step == y->pixel_step;
+}
+
 void ifd_acc_direct_pack(const void *context, const void *params, uint8_t *workspace,
                          uint8_t *packed)
 {

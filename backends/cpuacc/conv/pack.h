@@ -18,6 +18,8 @@ static inline size_t ifd_acc_conv_padded(size_t n)
     return (n + 15) / 16 * 16;
 }
 
+/** Do two steps of ifd_acc_direct_pack with the same weights pack the same bytes? */
+bool ifd_acc_direct_same(const void *params, const void *other);
 /** pack(), packed_bytes() and workspace_bytes() of an algorithm. */
 void ifd_acc_direct_pack(const void *context, const void *params, uint8_t *workspace,
                          uint8_t *packed);

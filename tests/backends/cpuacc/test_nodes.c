@@ -155,6 +155,37 @@ static void clamped_conv(struct trial *t)
     attrs->activation = is_six ? IFD_ACT_RELU6 : IFD_ACT_RELU_N1_TO_1;
 }
 
+/* Groups of channels, with what a layer may take over behind it: a residual, another function. */
+static void grouped_conv(struct trial *t)
+{
+    const int64_t groups = pick(t, 2, 5), depth = pick(t, 1, 9), side = pick(t, 1, 3);
+    const bool has_residual = pick(t, 0, 1) != 0;
+    const int64_t in_c = groups * depth;
+    const int64_t out_c = has_residual ? in_c : groups * pick(t, 1, 20);
+    const struct ifd_shape filter = SHAPE(out_c, side, pick(t, 1, 3), depth);
+    t->input =
+        add_value(t, IFD_F32, SHAPE(pick(t, 1, 2), pick(t, 3, 9), pick(t, 3, 12), in_c), none);
+    const uint32_t input[] = {t->input, constant(t, add_value(t, IFD_F32, filter, none), NULL),
+                              constant(t, add_value(t, IFD_F32, SHAPE(out_c), none), NULL)};
+    uint32_t out = add_value(t, IFD_F32, (struct ifd_shape){0}, none);
+    struct ifd_node *node = add_node(t, IFD_OP_CONV2D, input, (uint32_t)pick(t, 2, 3), out);
+    struct ifd_conv2d_attrs *attrs = attrs_of(node);
+    attrs->window.padding = has_residual || pick(t, 0, 1) ? IFD_PAD_SAME : IFD_PAD_VALID;
+    attrs->window.stride_h = has_residual ? 1 : (int32_t)pick(t, 1, 2);
+    attrs->window.stride_w = has_residual ? 1 : (int32_t)pick(t, 1, 2);
+    attrs->activation = pick(t, 0, 1) ? IFD_ACT_RELU : IFD_ACT_NONE;
+    if (has_residual) {
+        const uint32_t both[] = {out, t->input};
+        out = add_value(t, IFD_F32, (struct ifd_shape){0}, none);
+        (void)add_node(t, IFD_OP_ADD, both, 2, out);
+    }
+    if (pick(t, 0, 1)) {
+        const uint32_t sum = out;
+        out = add_value(t, IFD_F32, (struct ifd_shape){0}, none);
+        (void)add_node(t, IFD_OP_HARD_SWISH, &sum, 1, out);
+    }
+}
+
 /* A bias of 64 bits, of 32, or none. */
 static uint32_t wide_bias(struct trial *t, int64_t count)
 {
@@ -478,6 +509,7 @@ static void run_all(build_fn build)
 NODE(transpose_conv2d_of_floats, transpose_conv_f32)
 NODE(transpose_conv2d_of_8_bits, transpose_conv_s8)
 NODE(convolution_with_a_bound_between_two_steps, clamped_conv)
+NODE(convolution_of_groups, grouped_conv)
 NODE(convolution_of_16_bits, conv_s16)
 NODE(fully_connected_of_16_bits, fully_connected_s16)
 NODE(tile, tile)
@@ -616,6 +648,7 @@ int main(int argc, char **argv)
         T(transpose_conv2d_of_huge_strides_is_left_to_others),
         T(averages_of_8_bits_over_huge_windows_are_left_to_others),
         T(convolution_with_a_bound_between_two_steps_equals_its_reference),
+        T(convolution_of_groups_equals_its_reference),
         T(convolution_of_16_bits_equals_its_reference),
         T(fully_connected_of_16_bits_equals_its_reference),
         T(tile_equals_its_reference),

@@ -111,6 +111,37 @@ static void sources_are_released_once_they_are_packed(void)
     close_partition(&first);
 }
 
+/* Parameters are equal where their pointers are. */
+static bool is_same(const void *params, const void *other)
+{
+    return params == other;
+}
+
+static void steps_of_one_layer_share_what_they_pack(void)
+{
+    struct partition p;
+    struct seen seen = {0};
+    const struct ifd_partition_view view = {.max_threads = 1};
+    open_partition(&p, 0, 1);
+    for (uint32_t i = 0; i < 6; i++) {
+        struct ifd_err err = {0};
+        const struct ifd_low_pack_job job = {.pack = pack,
+                                             .same = i < 4 ? is_same : NULL,
+                                             .params = source[i % 2 + 1],
+                                             .source = source[2],
+                                             .bytes = BYTES,
+                                             .step = i % 2 + 1};
+        REQUIRE_OK(ifd_low_add_pack(&p.packed, &p.lowering, &job, 1, &err), &err);
+    }
+    EXPECT(run(&p, NULL, &view, &seen) == IFD_OK);
+    expect_content(&p);
+    EXPECT_INT(seen.packed[1], 2); /* once for two of them, once where nothing is known */
+    EXPECT_INT(seen.packed[2], 2);
+    EXPECT(p.packed.job[1].offset == p.packed.job[3].offset);
+    EXPECT(p.packed.job[1].offset != p.packed.job[2].offset);
+    close_partition(&p);
+}
+
 static void what_an_earlier_start_left_is_taken_if_it_fits(void)
 {
     struct partition first, second, third;
@@ -142,6 +173,7 @@ int main(int argc, char **argv)
     static const struct test_case cases[] = {
         T(the_second_partition_packs_only_what_is_new),
         T(sources_are_released_once_they_are_packed),
+        T(steps_of_one_layer_share_what_they_pack),
         T(what_an_earlier_start_left_is_taken_if_it_fits),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
