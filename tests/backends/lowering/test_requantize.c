@@ -35,6 +35,10 @@ struct layer {
     struct ifd_desc desc[3], out;
     struct ifd_operand operand[3];
     struct ifd_node_view node;
+    union {
+        struct ifd_conv2d_attrs conv;
+        struct ifd_fully_connected_attrs dense;
+    } attrs;
 };
 
 static const struct ifd_node_view *make_layer(struct layer *layer, float in, float weight,
@@ -57,6 +61,7 @@ static const struct ifd_node_view *make_layer(struct layer *layer, float in, flo
         .dtype = IFD_U8,
         .quant = {.count = 1, .scale = &layer->scale[2], .zero_point = &layer->zero[2]}};
     layer->node = (struct ifd_node_view){.op = IFD_OP_FULLY_CONNECTED,
+                                         .attrs = &layer->attrs,
                                          .input = layer->operand,
                                          .input_count = 3,
                                          .output = &layer->out,
@@ -73,6 +78,9 @@ static void factors_are_those_of_the_reference(void)
     layer.node.op = IFD_OP_CONV2D; /* u8 convolutions multiply in single precision */
     scales = ifd_low_read_scales(node);
     EXPECT(ifd_low_factor(&scales, 0) == (double)(0.1f * 0.3f) / (double)0.7f);
+    layer.attrs.conv.rounds_even = true;
+    scales = ifd_low_read_scales(node);
+    EXPECT(ifd_low_factor(&scales, 0) == (double)(0.1f * 0.3f / 0.7f));
 }
 
 static void channels_of_zeros_are_found(void)
