@@ -16,12 +16,16 @@
  *  to the expected tensor's values. */
 #define FLOAT_OF_RANGE 1e-5
 
+#define ALL_AS_GIVEN UINT32_MAX
+
 struct subject {
     const struct ifd_backend *backend;
     struct ifd_host host;
     struct ifd_device *device;
     struct ifd_team *team;
-    bool all_constant; /* every input but the first is made constant, as weights are */
+    /** The only input that is not made constant, as weights are: the first, or the second (indices
+     *  may come first); ALL_AS_GIVEN: none is. */
+    uint32_t free_input;
     size_t taken;
 };
 
@@ -32,7 +36,8 @@ static void build(struct one_node *node, const struct subject *subject,
     for (uint32_t i = 0; i < golden->input_count; i++) {
         const struct golden_tensor *tensor = &golden->input[i];
         one_node_add_input(node, tensor->is_absent ? NULL : &tensor->desc, tensor->data,
-                           tensor->is_constant || (subject->all_constant && i > 0));
+                           tensor->is_constant ||
+                               (subject->free_input != ALL_AS_GIVEN && i != subject->free_input));
     }
     for (uint32_t i = 0; i < golden->output_count; i++) {
         one_node_add_output(node, &golden->output[i].desc);
@@ -62,6 +67,9 @@ static void run_case(struct golden_case *golden, void *context)
 {
     struct subject *subject = context;
     static struct one_node node; /* large */
+    if (subject->free_input == 1 && golden->input_count < 2) {
+        return; /* the engine computes what is constant */
+    }
     build(&node, subject, golden);
     if (subject->backend->cost(subject->device, &node.node.view, NULL) > 0) {
         struct ifd_err err = {0};
@@ -107,8 +115,9 @@ static size_t run_level(const struct ifd_backend *backend, bool exact, uint32_t 
     struct ifd_err err = {0};
     REQUIRE_OK(ifd_team_create(threads, ifd_alloc_system(), &subject.team, &err), &err);
     REQUIRE_OK(backend->open(&subject.host, &subject.device, &err), &err);
-    for (int constant = 0; constant < 2; constant++) {
-        subject.all_constant = constant != 0;
+    static const uint32_t free_inputs[] = {ALL_AS_GIVEN, 0, 1};
+    for (size_t i = 0; i < sizeof(free_inputs) / sizeof(free_inputs[0]); i++) {
+        subject.free_input = free_inputs[i];
         EXPECT(golden_for_each(test_arg(1), run_case, &subject) > 0);
     }
     backend->close(subject.device);

@@ -204,6 +204,8 @@ static cl_int put(const void *value, size_t bytes, size_t size, void *ret)
 }
 
 #define API __attribute__((visibility("default")))
+/* What they get is OpenCL's choice. */
+#pragma GCC diagnostic ignored "-Wunused-parameter"
 
 API cl_int clGetPlatformIDs(cl_uint room, cl_platform_id *ret, cl_uint *ret_count)
 {
@@ -220,9 +222,6 @@ API cl_int clGetPlatformIDs(cl_uint room, cl_platform_id *ret, cl_uint *ret_coun
 API cl_int clGetPlatformInfo(cl_platform_id platform, cl_platform_info what, size_t size, void *ret,
                              size_t *ret_size)
 {
-    (void)platform;
-    (void)what;
-    (void)ret_size;
     const cl_int error = enter(__func__);
     return leave(error == CL_SUCCESS ? put("Fake", 5, size, ret) : error);
 }
@@ -230,8 +229,6 @@ API cl_int clGetPlatformInfo(cl_platform_id platform, cl_platform_info what, siz
 API cl_int clGetDeviceIDs(cl_platform_id platform, cl_device_type type, cl_uint room,
                           cl_device_id *ret, cl_uint *ret_count)
 {
-    (void)platform;
-    (void)type;
     const cl_int error = enter(__func__);
     for (cl_uint i = 0; error == CL_SUCCESS && i < DEVICES && i < room; i++) {
         ret[i] = (cl_device_id)&device_handle[i];
@@ -274,7 +271,6 @@ static cl_int device_info(unsigned index, cl_device_info what, size_t size, void
 API cl_int clGetDeviceInfo(cl_device_id device, cl_device_info what, size_t size, void *ret,
                            size_t *ret_size)
 {
-    (void)ret_size;
     const cl_int error = enter(__func__);
     return leave(error == CL_SUCCESS ? device_info(index_of(device), what, size, ret) : error);
 }
@@ -287,19 +283,12 @@ API cl_context clCreateContext(const cl_context_properties *properties, cl_uint 
                                                          void *),
                                void *data, cl_int *ret_error)
 {
-    (void)properties;
-    (void)count;
-    (void)devices;
-    (void)notify;
-    (void)data;
     return create(enter(__func__), 0, ret_error);
 }
 
 API cl_command_queue clCreateCommandQueue(cl_context context, cl_device_id device,
                                           cl_command_queue_properties properties, cl_int *ret_error)
 {
-    (void)context;
-    (void)properties;
     struct object *queue = create(enter(__func__), 0, ret_error);
     if (queue) {
         queue->device = index_of(device);
@@ -310,7 +299,6 @@ API cl_command_queue clCreateCommandQueue(cl_context context, cl_device_id devic
 API cl_mem clCreateBuffer(cl_context context, cl_mem_flags flags, size_t size, void *host,
                           cl_int *ret_error)
 {
-    (void)context;
     struct object *buffer = create(enter(__func__), size, ret_error);
     if (buffer && flags & CL_MEM_COPY_HOST_PTR) {
         memcpy(buffer->memory, host, size);
@@ -349,10 +337,6 @@ API cl_int clReleaseMemObject(cl_mem buffer)
 API cl_program clCreateProgramWithSource(cl_context context, cl_uint count, const char **texts,
                                          const size_t *sizes, cl_int *ret_error)
 {
-    (void)context;
-    (void)count;
-    (void)texts;
-    (void)sizes;
     return create(enter(__func__), 0, ret_error);
 }
 
@@ -361,11 +345,6 @@ API cl_program clCreateProgramWithBinary(cl_context context, cl_uint count,
                                          const unsigned char **binaries, cl_int *status,
                                          cl_int *ret_error)
 {
-    (void)context;
-    (void)count;
-    (void)devices;
-    (void)sizes;
-    (void)binaries;
     *status = CL_SUCCESS;
     return create(enter(__func__), 0, ret_error);
 }
@@ -374,12 +353,6 @@ API cl_int clBuildProgram(cl_program program, cl_uint count, const cl_device_id 
                           const char *options, void(CL_CALLBACK *notify)(cl_program, void *),
                           void *data)
 {
-    (void)program;
-    (void)count;
-    (void)devices;
-    (void)options;
-    (void)notify;
-    (void)data;
     return leave(enter(__func__));
 }
 
@@ -387,8 +360,6 @@ API cl_int clGetProgramInfo(cl_program program, cl_program_info what, size_t siz
                             size_t *ret_size)
 {
     static const size_t bytes = 4;
-    (void)program;
-    (void)ret_size;
     const cl_int error = enter(__func__);
     if (error == CL_SUCCESS && what == CL_PROGRAM_BINARIES) {
         memcpy(*(unsigned char **)ret, "fake", bytes);
@@ -403,10 +374,6 @@ API cl_int clGetProgramBuildInfo(cl_program program, cl_device_id device,
                                  size_t *ret_size)
 {
     static const char log[] = "line 1\nerror: said by the fake compiler\n";
-    (void)program;
-    (void)device;
-    (void)what;
-    (void)ret_size;
     const cl_int error = enter(__func__);
     return leave(error == CL_SUCCESS ? put(log, sizeof(log), size, ret) : error);
 }
@@ -418,17 +385,11 @@ API cl_int clReleaseProgram(cl_program program)
 
 API cl_kernel clCreateKernel(cl_program program, const char *name, cl_int *ret_error)
 {
-    (void)program;
-    (void)name;
     return create(enter(__func__), 0, ret_error);
 }
 
 API cl_int clSetKernelArg(cl_kernel kernel, cl_uint index, size_t size, const void *value)
 {
-    (void)kernel;
-    (void)index;
-    (void)size;
-    (void)value;
     return leave(enter(__func__));
 }
 
@@ -455,13 +416,6 @@ API cl_int clEnqueueNDRangeKernel(cl_command_queue handle, cl_kernel kernel, cl_
                                   cl_uint count_, const cl_event *list, cl_event *event)
 {
     struct object *queue = (struct object *)handle;
-    (void)kernel;
-    (void)dims;
-    (void)offset;
-    (void)items;
-    (void)group;
-    (void)count_;
-    (void)list;
     const cl_int error = leave(enter(__func__));
     const cl_int failed = enter("kernel");
     if (error == CL_SUCCESS) {
@@ -478,8 +432,6 @@ API cl_int clEnqueueNDRangeKernel(cl_command_queue handle, cl_kernel kernel, cl_
 API cl_int clEnqueueMarkerWithWaitList(cl_command_queue handle, cl_uint count_,
                                        const cl_event *list, cl_event *ret_event)
 {
-    (void)count_;
-    (void)list;
     const cl_int error = enter(__func__);
     if (error == CL_SUCCESS) {
         *ret_event = event_of((struct object *)handle);
@@ -491,8 +443,6 @@ API cl_int clGetEventProfilingInfo(cl_event handle, cl_profiling_info what, size
                                    size_t *ret_size)
 {
     const cl_ulong ns = what == CL_PROFILING_COMMAND_END ? 1000 : 0;
-    (void)handle;
-    (void)ret_size;
     const cl_int error = enter(__func__);
     return leave(error == CL_SUCCESS ? put(&ns, sizeof(ns), size, ret) : error);
 }
@@ -502,9 +452,6 @@ API cl_int clEnqueueFillBuffer(cl_command_queue queue, cl_mem handle, const void
                                const cl_event *list, cl_event *event)
 {
     struct object *buffer = (struct object *)handle;
-    (void)count_;
-    (void)list;
-    (void)event;
     const cl_int error = enter(__func__);
     if (error == CL_SUCCESS) {
         wait_for((struct object *)queue);
@@ -519,8 +466,6 @@ API cl_int clGetEventInfo(cl_event handle, cl_event_info what, size_t size, void
                           size_t *ret_size)
 {
     struct object *event = (struct object *)handle;
-    (void)what;
-    (void)ret_size;
     const cl_int error = enter(__func__);
     event->is_held &= fake.hangs;
     const cl_int status = event->is_held ? CL_RUNNING : event->failed ? event->failed : CL_COMPLETE;
@@ -538,7 +483,6 @@ API cl_int clReleaseEvent(cl_event handle)
 
 API cl_int clFlush(cl_command_queue queue)
 {
-    (void)queue;
     return leave(enter(__func__));
 }
 
@@ -556,10 +500,6 @@ API cl_int clEnqueueWriteBuffer(cl_command_queue queue, cl_mem handle, cl_bool b
                                 const cl_event *list, cl_event *event)
 {
     struct object *buffer = (struct object *)handle;
-    (void)blocks;
-    (void)count_;
-    (void)list;
-    (void)event;
     const cl_int error = enter(__func__);
     if (error == CL_SUCCESS) {
         wait_for((struct object *)queue);
@@ -573,10 +513,6 @@ API cl_int clEnqueueReadBuffer(cl_command_queue queue, cl_mem handle, cl_bool bl
                                cl_event *event)
 {
     struct object *buffer = (struct object *)handle;
-    (void)blocks;
-    (void)count_;
-    (void)list;
-    (void)event;
     const cl_int error = enter(__func__);
     if (error == CL_SUCCESS) {
         wait_for((struct object *)queue);
@@ -590,12 +526,6 @@ API void *clEnqueueMapBuffer(cl_command_queue queue, cl_mem handle, cl_bool bloc
                              const cl_event *list, cl_event *event, cl_int *ret_error)
 {
     struct object *buffer = (struct object *)handle;
-    (void)blocks;
-    (void)flags;
-    (void)size;
-    (void)count_;
-    (void)list;
-    (void)event;
     *ret_error = enter(__func__);
     if (*ret_error == CL_SUCCESS) {
         wait_for((struct object *)queue);
@@ -607,12 +537,6 @@ API void *clEnqueueMapBuffer(cl_command_queue queue, cl_mem handle, cl_bool bloc
 API cl_int clEnqueueUnmapMemObject(cl_command_queue queue, cl_mem buffer, void *mapped,
                                    cl_uint count_, const cl_event *list, cl_event *event)
 {
-    (void)queue;
-    (void)buffer;
-    (void)mapped;
-    (void)count_;
-    (void)list;
-    (void)event;
     return leave(enter(__func__));
 }
 

@@ -1,13 +1,14 @@
-/* softmax, log_softmax and reductions: of f32 a work group shares what is reduced. */
+/* softmax, log_softmax and reductions: of f32 a work group shares what is reduced. What other
+ * operators along a dimension share with them. */
 #include "backends/gpuacc/constants.h"
 #include "backends/gpuacc/ops/layer.h"
+#include "backends/gpuacc/ops/rows.h"
+#include "backends/lowering/moves.h"
 #include "engine/tensor/fixed.h"
 #include "engine/tensor/softmax8.h"
 #include "inferd/op_attrs.h"
 
-/* Work items of a group: a power of two, not more than the device allows or than there is to
- * share. */
-static size_t group_items(const struct ifd_device *device, size_t count)
+size_t ifd_gpu_group_items(const struct ifd_device *device, size_t count)
 {
     size_t items = 1;
     while (items < 64 && 2 * items <= device->info.max_group && items < count) {
@@ -16,7 +17,7 @@ static size_t group_items(const struct ifd_device *device, size_t count)
     return items;
 }
 
-static bool is_f32(const struct ifd_node_view *node, struct ifd_err *reason)
+bool ifd_gpu_is_f32(const struct ifd_node_view *node, struct ifd_err *reason)
 {
     if (node->input[0].desc->dtype != IFD_F32) {
         ifd_fail(reason, IFD_UNSUPPORTED, "type %s", ifd_dtype_name(node->input[0].desc->dtype));
@@ -31,7 +32,7 @@ static bool softmax_takes(const struct ifd_node_view *node, struct ifd_err *reas
 {
     const bool is_softmax_q8 =
         node->op == IFD_OP_SOFTMAX && ifd_gpu_is_q8(node->input[0].desc->dtype);
-    return is_softmax_q8 || is_f32(node, reason);
+    return is_softmax_q8 || ifd_gpu_is_f32(node, reason);
 }
 
 /* The tables stay in the arena; equal layers do not share them. */
@@ -84,7 +85,7 @@ static enum ifd_code softmax_lower(struct ifd_gpu_lowering *lowering,
     if (ifd_gpu_is_q8(node->view.output[0].dtype)) {
         return lower_softmax_q8(lowering, node, err);
     }
-    const size_t items = group_items(lowering->device, row);
+    const size_t items = ifd_gpu_group_items(lowering->device, row);
     struct ifd_gpu_call call = ifd_gpu_call(IFD_GPU_softmax);
     ifd_gpu_define(&call, "#define ITEMS %zu\n#define LOG %d\n", items, is_log);
     ifd_gpu_in(&call, node->input_value[0]);
@@ -141,10 +142,40 @@ static bool is_sum_q8(const struct ifd_node_view *node)
            (node->op == IFD_OP_REDUCE_MEAN || node->op == IFD_OP_REDUCE_SUM);
 }
 
+/* What a reduction of numbers that are no floats does with two of them, as unsigned numbers where
+ * sums and products wrap around; NULL: it is not here. */
+static const char *combination(enum ifd_op op, enum ifd_dtype dtype)
+{
+    const bool is_integer = dtype == IFD_S32 || dtype == IFD_S64;
+    switch ((unsigned)op) {
+    case IFD_OP_REDUCE_ANY:
+        return "(a) | (b)";
+    case IFD_OP_REDUCE_ALL:
+        return "(a) & (b)";
+    case IFD_OP_REDUCE_MAX:
+        return "(a) > (b) ? (a) : (b)";
+    case IFD_OP_REDUCE_MIN:
+        return "(a) < (b) ? (a) : (b)";
+    case IFD_OP_REDUCE_SUM:
+        return is_integer ? "(a) + (b)" : NULL;
+    case IFD_OP_REDUCE_PROD:
+        return is_integer ? "(a) * (b)" : NULL;
+    default:
+        return NULL;
+    }
+}
+
+static bool reduces_numbers(const struct ifd_node_view *node)
+{
+    const struct ifd_desc *in = node->input[0].desc;
+    return in->dtype != IFD_F32 && ifd_gpu_number_type(in->dtype) &&
+           combination(node->op, in->dtype) && ifd_low_same_quant(in, &node->output[0]);
+}
+
 static bool reduce_takes(const struct ifd_node_view *node, struct ifd_err *reason)
 {
     struct reduction reduction;
-    if (!is_sum_q8(node) && !is_f32(node, reason)) {
+    if (!is_sum_q8(node) && !reduces_numbers(node) && !ifd_gpu_is_f32(node, reason)) {
         return false;
     }
     if (node->input_count > 1 || !find_reduction(node, &reduction)) {
@@ -214,6 +245,28 @@ static enum ifd_code lower_sum_q8(struct ifd_gpu_lowering *lowering,
     return ifd_gpu_add_step(lowering, &call, ifd_gpu_op_name(node->view.op), 0, err);
 }
 
+static enum ifd_code lower_numbers(struct ifd_gpu_lowering *lowering,
+                                   const struct ifd_partition_node *node, const struct reduction *r,
+                                   struct ifd_err *err)
+{
+    const enum ifd_op op = node->view.op;
+    const enum ifd_dtype dtype = node->view.output[0].dtype;
+    const bool wraps = op == IFD_OP_REDUCE_SUM || op == IFD_OP_REDUCE_PROD;
+    const size_t results = r->outer * r->inner;
+    struct ifd_gpu_call call = ifd_gpu_call(IFD_GPU_reduce_numbers);
+    ifd_gpu_define(&call, "#define T %s\n#define REDUCE(a, b) (%s)\n",
+                   wraps ? ifd_gpu_element_type(ifd_dtype_bytes(dtype))
+                         : ifd_gpu_number_type(dtype),
+                   combination(op, dtype));
+    ifd_gpu_in(&call, node->input_value[0]);
+    ifd_gpu_out(&call, node->output_value[0]);
+    ifd_gpu_int(&call, (int64_t)results);
+    ifd_gpu_int(&call, (int64_t)r->row);
+    ifd_gpu_int(&call, (int64_t)r->inner);
+    ifd_gpu_items(&call, results, 1, 1);
+    return ifd_gpu_add_step(lowering, &call, ifd_gpu_op_name(op), 0, err);
+}
+
 static enum ifd_code reduce_lower(struct ifd_gpu_lowering *lowering,
                                   const struct ifd_partition_node *node, struct ifd_err *err)
 {
@@ -225,7 +278,10 @@ static enum ifd_code reduce_lower(struct ifd_gpu_lowering *lowering,
     if (is_sum_q8(&node->view)) {
         return lower_sum_q8(lowering, node, &r, err);
     }
-    const size_t items = group_items(lowering->device, r.row);
+    if (reduces_numbers(&node->view)) {
+        return lower_numbers(lowering, node, &r, err);
+    }
+    const size_t items = ifd_gpu_group_items(lowering->device, r.row);
     ifd_gpu_define(&call, "#define ITEMS %zu\n%s", items, reduction_text(node->view.op));
     ifd_gpu_in(&call, node->input_value[0]);
     ifd_gpu_out(&call, node->output_value[0]);
