@@ -166,6 +166,9 @@ if [ "$(id -u)" = 0 ]; then # where packages are installed; only root may change
     step root-folder tests/deploy/root_folder.sh build/debian-root
 fi
 if ! $quick; then
+    if [ "$(id -u)" = 0 ]; then
+        step image tests/deploy/image.sh
+    fi
     step build-clang configure_and_build build/clang "${clang[@]}" -DCMAKE_BUILD_TYPE=Release
     test_step test-clang build/clang -R "$clang_quick"
     sanitized_build address

@@ -1,5 +1,6 @@
-"""deploy/k8s: every manifest fits its schema, without a field that the schema does not know; the
-arguments of its containers start a server; names that belong together are the same.
+"""deploy/k8s: every manifest fits its schema, without a field that the schema does not know; names
+that belong together are the same; the arguments of its containers, and of deploy/compose.yaml,
+start a server.
 
 tests/run.sh gets the schemas by schemas.sh."""
 import copy
@@ -17,6 +18,7 @@ import yaml
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "acceptance"))
 import support  # noqa: E402
 
+COMPOSE = support.SOURCE / "deploy/compose.yaml"
 MANIFESTS = support.SOURCE / "deploy/k8s"
 SCHEMAS = support.SOURCE / "build/schemas"
 SKIPPED = 77
@@ -128,14 +130,16 @@ class Manifests(unittest.TestCase):
 
     def test_arguments_start_a_server(self):
         containers = [objects("inferd.yaml")[0]["spec"]["template"]["spec"]["containers"][0],
-                      objects("kserve.yaml")[0]["spec"]["containers"][0]]
+                      objects("kserve.yaml")[0]["spec"]["containers"][0],
+                      yaml.safe_load(COMPOSE.read_text())["services"]["inferd"]]
         for container in containers:
-            arguments = container["args"]
+            arguments = container.get("args") or container["command"]
             self.assertEqual("serve", arguments[0])
             with self.subTest(arguments), tempfile.TemporaryDirectory() as folder:
                 models = pathlib.Path(folder, "models")
                 shutil.copytree(support.SOURCE / "models/digits", models / "digits")
-                options = [a.replace("/var/cache/inferd", folder) for a in arguments[2:]
+                options = [a.replace("/var/cache/inferd", folder).replace("/run/inferd", folder)
+                           for a in arguments[2:]
                            if not a.startswith(("--http-address", "--http-port"))]
                 server = support.Server(models, *options)
                 try:
