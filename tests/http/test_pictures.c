@@ -3,6 +3,7 @@
  * allocator. */
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -220,13 +221,16 @@ static void large_json_does_not_wait_for_pictures(void)
     end(&world);
 }
 
-/* Sends frames of many sources until all turns are taken: one for each core, one for the model's
- * instance. */
+/* Sends frames of many sources until all turns are taken: one for each core, one for each of the
+ * model's instances. */
 static uint32_t take_turns(const struct world *world, int *fd, uint32_t room)
 {
     struct ifd_cpu cpu;
     ifd_cpu_detect(&cpu);
-    const uint32_t turns = (cpu.cores > 0 ? cpu.cores : 1) + 1;
+    const struct answer config = client_get(&world->live, "/v2/models/digits/config");
+    const char *count = strstr(config.body, "\"count\":");
+    REQUIRE(count != NULL);
+    const uint32_t turns = (cpu.cores > 0 ? cpu.cores : 1) + (uint32_t)strtoul(count + 8, NULL, 10);
     char name[24];
     REQUIRE(turns <= room);
     for (uint32_t i = 0; i < turns; i++) {
