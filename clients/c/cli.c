@@ -10,11 +10,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "token_file.h"
+
 enum {
     EXIT_REFUSED = 1,     /* the server refused, or is not ready */
     EXIT_USAGE = 2,       /* wrong arguments or files */
     EXIT_UNREACHABLE = 3, /* no answer */
-    TOKEN_BYTES = 1024,
 };
 
 static int exit_status(enum ifd_client_code code)
@@ -222,43 +223,16 @@ static const struct command *find_command(const struct ifd_cli_arguments *args, 
     return NULL;
 }
 
-/* Reads the first line of the file, which only its owner may read or write. */
-static enum ifd_client_code read_token(const char *path, char *token, size_t size,
-                                       struct ifd_client_err *err)
-{
-    struct stat info;
-    FILE *file = fopen(path, "re");
-    if (!file || fstat(fileno(file), &info) != 0) {
-        int reason = errno;
-        if (file) {
-            fclose(file);
-        }
-        return ifd_cli_fail(err, path, strerror(reason));
-    }
-    bool is_private = S_ISREG(info.st_mode) && (info.st_mode & 077) == 0;
-    bool is_read = is_private && fgets(token, (int)size, file) != NULL;
-    fclose(file);
-    if (!is_private) {
-        return ifd_cli_fail(err, path, "other users may read or write this token: chmod 600");
-    }
-    size_t length = is_read ? strcspn(token, "\r\n") : 0;
-    if (length == 0 || length + 1 == size) {
-        return ifd_cli_fail(err, path, "its first line is empty or too long for a token");
-    }
-    token[length] = '\0';
-    return IFD_CLIENT_OK;
-}
-
 static enum ifd_client_code connect_and_run(const struct command *command,
                                             const struct ifd_cli_arguments *args,
                                             struct ifd_client_options *options,
                                             struct ifd_client_err *err)
 {
     struct ifd_client *client = NULL;
-    char token[TOKEN_BYTES];
+    char token[IFD_TOKEN_BYTES];
     enum ifd_client_code code = IFD_CLIENT_OK;
     if (args->token_file) {
-        code = read_token(args->token_file, token, sizeof(token), err);
+        code = ifd_token_file_read(args->token_file, token, err);
         options->token = token;
     }
     if (code == IFD_CLIENT_OK) {

@@ -376,7 +376,8 @@ out:
 
 enum ifd_client_code ifd_client_model_path(struct ifd_client *client, const char *root,
                                            const char *model, const char *version, const char *tail,
-                                           char **ret_path, struct ifd_client_err *err)
+                                           const char *query, char **ret_path,
+                                           struct ifd_client_err *err)
 {
     if (model[0] == '\0' || (version && version[0] == '\0')) {
         return ifd_client_fail(err, IFD_CLIENT_INVALID, "the name of a model or version is empty");
@@ -385,12 +386,12 @@ enum ifd_client_code ifd_client_model_path(struct ifd_client *client, const char
     char *number = curl_easy_escape(client->curl, version ? version : "", 0);
     char *path = NULL;
     if (name && number) {
-        size_t bytes =
-            strlen(root) + strlen(name) + strlen(number) + strlen(tail) + sizeof("/versions/");
+        size_t bytes = strlen(root) + strlen(name) + strlen(number) + strlen(tail) + strlen(query) +
+                       sizeof("/versions/");
         path = malloc(bytes);
         if (path) {
-            snprintf(path, bytes, "%s%s%s%s%s", root, name, version ? "/versions/" : "", number,
-                     tail);
+            snprintf(path, bytes, "%s%s%s%s%s%s", root, name, version ? "/versions/" : "", number,
+                     tail, query);
         }
     }
     curl_free(name);
@@ -399,6 +400,24 @@ enum ifd_client_code ifd_client_model_path(struct ifd_client *client, const char
         return ifd_client_fail(err, IFD_CLIENT_NOMEM, "out of memory");
     }
     *ret_path = path;
+    return IFD_CLIENT_OK;
+}
+
+enum ifd_client_code ifd_client_query(struct ifd_client *client, const char *name,
+                                      const char *value, char **ret_query,
+                                      struct ifd_client_err *err)
+{
+    char *escaped = curl_easy_escape(client->curl, value, 0);
+    const size_t bytes = escaped ? strlen(name) + strlen(escaped) + sizeof("?=") : 0;
+    char *query = escaped ? malloc(bytes) : NULL;
+    if (query) {
+        snprintf(query, bytes, "?%s=%s", name, escaped);
+    }
+    curl_free(escaped);
+    if (!query) {
+        return ifd_client_fail(err, IFD_CLIENT_NOMEM, "out of memory");
+    }
+    *ret_query = query;
     return IFD_CLIENT_OK;
 }
 
@@ -423,7 +442,7 @@ static enum ifd_client_code get_of_model(struct ifd_client *client, const char *
 {
     char *path = NULL;
     enum ifd_client_code code =
-        ifd_client_model_path(client, "/v2/models/", model, version, tail, &path, err);
+        ifd_client_model_path(client, "/v2/models/", model, version, tail, "", &path, err);
     if (code == IFD_CLIENT_OK) {
         code = send_for_text(client, &(struct ifd_client_call){.path = path}, ret_text, err);
     }
@@ -503,7 +522,7 @@ static enum ifd_client_code control(struct ifd_client *client, const char *model
 {
     char *path = NULL;
     enum ifd_client_code code =
-        ifd_client_model_path(client, "/v2/repository/models/", model, NULL, tail, &path, err);
+        ifd_client_model_path(client, "/v2/repository/models/", model, NULL, tail, "", &path, err);
     if (code == IFD_CLIENT_OK) {
         const struct ifd_client_call call = {.post = true,
                                              .path = path,

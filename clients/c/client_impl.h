@@ -40,13 +40,16 @@ IFD_CLIENT_NODISCARD enum ifd_client_code ifd_client_send(struct ifd_client *cli
                                                           struct ifd_client_answer *ret_answer,
                                                           struct ifd_client_err *err);
 
-/** root ("/v2/models/"), NAME[/versions/V] and tail, with the names escaped. Freed with
+/** root ("/v2/models/"), NAME[/versions/V], tail and query, with the names escaped. Freed with
  *  ifd_client_text_free. */
-IFD_CLIENT_NODISCARD enum ifd_client_code ifd_client_model_path(struct ifd_client *client,
-                                                                const char *root, const char *model,
-                                                                const char *version,
-                                                                const char *tail, char **ret_path,
-                                                                struct ifd_client_err *err);
+IFD_CLIENT_NODISCARD enum ifd_client_code ifd_client_model_path(
+    struct ifd_client *client, const char *root, const char *model, const char *version,
+    const char *tail, const char *query, char **ret_path, struct ifd_client_err *err);
+/** "?name=value" with the value escaped. Freed with ifd_client_text_free. */
+IFD_CLIENT_NODISCARD enum ifd_client_code ifd_client_query(struct ifd_client *client,
+                                                           const char *name, const char *value,
+                                                           char **ret_query,
+                                                           struct ifd_client_err *err);
 
 /** A tensor's bytes as a flat JSON array. */
 IFD_CLIENT_NODISCARD enum ifd_client_code ifd_client_data_to_json(

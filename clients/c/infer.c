@@ -324,15 +324,17 @@ out:
     return code;
 }
 
+/* query: behind the path, escaped; "" for none. */
 static enum ifd_client_code exchange(struct ifd_client *client, const char *model,
-                                     const char *version, struct ifd_client_call *call,
-                                     bool may_lack_outputs, struct ifd_client_result **ret_result,
+                                     const char *version, const char *query,
+                                     struct ifd_client_call *call, bool may_lack_outputs,
+                                     struct ifd_client_result **ret_result,
                                      struct ifd_client_err *err)
 {
     char *path = NULL;
     struct ifd_client_answer answer = {0};
     enum ifd_client_code code =
-        ifd_client_model_path(client, "/v2/models/", model, version, "/infer", &path, err);
+        ifd_client_model_path(client, "/v2/models/", model, version, "/infer", query, &path, err);
     if (code == IFD_CLIENT_OK) {
         call->post = true;
         call->path = path;
@@ -362,7 +364,8 @@ enum ifd_client_code ifd_client_infer(struct ifd_client *client,
         }
         call.body = body.data;
         call.body_bytes = body.size;
-        code = exchange(client, request->model, request->version, &call, false, ret_result, err);
+        code =
+            exchange(client, request->model, request->version, "", &call, false, ret_result, err);
     }
     ifd_client_buf_finish(&body);
     return code;
@@ -376,7 +379,25 @@ enum ifd_client_code ifd_client_infer_image(struct ifd_client *client, const cha
 {
     struct ifd_client_call call = {
         .content_type = content_type, .body = data, .body_bytes = data_bytes};
-    return exchange(client, model, version, &call, true, ret_result, err);
+    return exchange(client, model, version, "", &call, true, ret_result, err);
+}
+
+enum ifd_client_code ifd_client_infer_frame(struct ifd_client *client, const char *model,
+                                            const char *version, const char *source,
+                                            const char *content_type, const void *data,
+                                            size_t data_bytes,
+                                            struct ifd_client_result **ret_result,
+                                            struct ifd_client_err *err)
+{
+    struct ifd_client_call call = {
+        .content_type = content_type, .body = data, .body_bytes = data_bytes};
+    char *query = NULL;
+    enum ifd_client_code code = ifd_client_query(client, "source", source, &query, err);
+    if (code == IFD_CLIENT_OK) {
+        code = exchange(client, model, version, query, &call, true, ret_result, err);
+    }
+    ifd_client_text_free(query);
+    return code;
 }
 
 void ifd_client_result_destroy(struct ifd_client_result *result)

@@ -172,6 +172,14 @@ IFD_CLIENT_NODISCARD enum ifd_client_code ifd_client_infer_image(
     const void *data, size_t data_bytes, struct ifd_client_result **ret_result,
     struct ifd_client_err *err);
 
+/** The same with a frame of a source, as a camera. If a newer frame of the source comes while this
+ *  one waits on the server, this one is REFUSED with http_status 409. Other content types, as
+ *  "video/x-raw; format=YUYV; width=640; height=480", are the server's to know. */
+IFD_CLIENT_NODISCARD enum ifd_client_code ifd_client_infer_frame(
+    struct ifd_client *client, const char *model, const char *version, const char *source,
+    const char *content_type, const void *data, size_t data_bytes,
+    struct ifd_client_result **ret_result, struct ifd_client_err *err);
+
 /** Frees the result and everything that its tensors point to. Accepts NULL. */
 void ifd_client_result_destroy(struct ifd_client_result *result);
 

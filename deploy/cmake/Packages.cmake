@@ -67,7 +67,8 @@ libwebp7 (>= 1.2.4), zlib1g (>= 1:1.2.0), \
 systemd | systemd-standalone-sysusers, systemd | systemd-standalone-tmpfiles"
     "Serves the models of a folder over HTTP in the dialect of the Open Inference
 Protocol that Triton speaks, on its own kernels for x86-64 and Arm. With the
-service, and with inferctl, which asks a server.")
+service, with inferctl, which asks a server, and with inferd-camera, which sends
+it frames as cameras do.")
 ifd_package(inferd-client libinferd-client0 libs "libc6 (>= 2.14), ${client}"
     "The library that asks inferd, or another server of the Open Inference
 Protocol, over HTTP from programs in C.")

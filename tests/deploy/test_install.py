@@ -66,8 +66,9 @@ class Installed(unittest.TestCase):
 
     def test_everything_has_its_place(self):
         names = {str(p.relative_to(self.prefix)) for p in self.prefix.rglob("*") if p.is_file()}
-        for name in ("bin/inferd", "bin/inferctl", "include/inferd_client.h",
+        for name in ("bin/inferd", "bin/inferctl", "bin/inferd-camera", "include/inferd_client.h",
                      "share/man/man1/inferd.1.gz", "share/man/man1/inferctl.1.gz",
+                     "share/man/man1/inferd-camera.1.gz",
                      "share/man/man5/inferd.conf.5.gz", "share/bash-completion/completions/inferd",
                      "share/bash-completion/completions/inferctl",
                      "share/zsh/vendor-completions/_inferd",
@@ -124,7 +125,7 @@ class Installed(unittest.TestCase):
 
     def test_manual_pages_are_sound(self):
         need("mandoc")
-        for page in ("inferd.1.gz", "inferctl.1.gz", "inferd.conf.5.gz"):
+        for page in ("inferd.1.gz", "inferctl.1.gz", "inferd-camera.1.gz", "inferd.conf.5.gz"):
             text = subprocess.run(["gzip", "-dc", self.one(page)], check=True, capture_output=True)
             said = subprocess.run(["mandoc", "-T", "lint", "-W", "warning"], input=text.stdout,
                                   capture_output=True).stdout.decode()

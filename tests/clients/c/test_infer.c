@@ -230,6 +230,28 @@ static void picture_goes_as_the_whole_body(void)
     close_pair(&p);
 }
 
+static void a_frame_names_its_source(void)
+{
+    struct pair p;
+    open_pair(&p);
+    fake_http_answer_text(p.server, 200, "{\"objects\":[]}");
+    fake_http_answer_text(p.server, 409, "{\"error\":\"a newer frame came\"}");
+    EXPECT_INT(ifd_client_infer_frame(p.client, "m", "2", "front door&x=1", "image/jpeg", "JPG!", 4,
+                                      &p.result, &p.err),
+               IFD_CLIENT_OK);
+    EXPECT_TEXT(ifd_client_result_text(p.result), "{\"objects\":[]}");
+    EXPECT_INT(
+        ifd_client_infer_frame(p.client, "m", NULL, "door", "image/jpeg", "JPG!", 4, NULL, &p.err),
+        IFD_CLIENT_REFUSED);
+    EXPECT_INT(p.err.http_status, 409);
+    EXPECT_TEXT(p.err.text, "a newer frame came");
+    struct fake_request request = fake_http_request(p.server, 0);
+    EXPECT_HAS(request.head,
+               "POST /v2/models/m/versions/2/infer?source=front%20door%26x%3D1 HTTP/1.1\r\n");
+    EXPECT_TEXT(request.body, "JPG!");
+    close_pair(&p);
+}
+
 static void answers_that_are_no_inference_response_are_refused(void)
 {
     static const char *const answers[] = {
@@ -297,6 +319,7 @@ int main(int argc, char **argv)
         T(input_that_does_not_fit_its_shape_is_refused_before_sending),
         T(binary_and_json_outputs_mix_in_one_answer),
         T(picture_goes_as_the_whole_body),
+        T(a_frame_names_its_source),
         T(answers_that_are_no_inference_response_are_refused),
         T(header_length_that_cannot_be_is_refused),
         T(bytes_behind_the_last_output_are_refused),
