@@ -256,7 +256,9 @@ static void rewrite_output(struct ifd_bytes info, struct ifd_bytes file, struct 
     const struct port port = port_of(info);
     bool has = false;
     const struct ifd_bytes value = value_of(&port, file, &has);
-    REQUIRE(has);
+    if (!has) {
+        return;
+    }
     if (port.is_list) {
         take_apart(&port, value, graph, outputs);
     } else {
@@ -291,7 +293,7 @@ static void rewrite_graph(struct ifd_bytes message, const struct ifd_bytes *inpu
             onnx_put_field(&rest, field.number, field.bytes.data, field.bytes.size);
         }
     }
-    REQUIRE(!wire.is_damaged && inputs == input_count && outputs == output_count);
+    REQUIRE(!wire.is_damaged);
     ifd_buf_add(ret, rest.data, rest.size);
     ifd_buf_add(ret, last.data, last.size);
     ifd_buf_finish(&rest);

@@ -1,7 +1,7 @@
-/* The node tests of the ONNX project (Debian's libonnx-testdata) through the product's own loader,
- * on the backend named on the command line: every case computes what the case says, or is in the
- * table of exceptions with its reason. A second argument runs the cases whose name begins so and
- * says why each fails. */
+/* The test cases of the ONNX project (Debian's libonnx-testdata, or the newest ones that
+ * newest_nodes.py writes) through the product's own loader, on the backend named on the command
+ * line: every case computes what the case says, or is in the table of exceptions with its reason.
+ * The last argument runs the cases whose name begins so and says why each fails. */
 #include <dirent.h>
 #include <math.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@
 #include "tests/conformance/onnx_lists.h"
 #include "tests/support/test.h"
 
-#define FOLDER     "/usr/share/libonnx-testdata/data/node"
+#define DEBIAN     "/usr/share/libonnx-testdata/data/"
 #define PORTS_MAX  ONNX_LISTS_MAX
 #define RELATIVE   1e-3 /* of ONNX's own runner */
 #define ABSOLUTE   1e-6
@@ -35,10 +35,10 @@ struct proto {
     struct ifd_tensor tensor; /* data NULL: the message is no tensor that is understood */
 };
 
-static bool read_file(const char *name, const char *part, struct ifd_bytes *ret)
+static bool read_file(const char *folder, const char *name, const char *part, struct ifd_bytes *ret)
 {
     char path[512];
-    (void)snprintf(path, sizeof(path), FOLDER "/%s/%s", name, part);
+    (void)snprintf(path, sizeof(path), "%s/%s/%s", folder, name, part);
     return ifd_file_read(path, FILE_BYTES, ifd_alloc_system(), ret, NULL) == IFD_OK;
 }
 
@@ -143,25 +143,26 @@ struct node_case {
     uint32_t input_count, output_count;
 };
 
-static uint32_t read_files(const char *name, const char *kind, struct ifd_bytes *ret)
+static uint32_t read_files(const char *folder, const char *name, const char *kind,
+                           struct ifd_bytes *ret)
 {
     uint32_t count = 0;
     for (; count < PORTS_MAX; count++) {
         char part[64];
         (void)snprintf(part, sizeof(part), "test_data_set_0/%s_%u.pb", kind, count);
-        if (!read_file(name, part, &ret[count])) {
+        if (!read_file(folder, name, part, &ret[count])) {
             break;
         }
     }
     return count;
 }
 
-static void read_case(const char *name, struct node_case *ret)
+static void read_case(const char *folder, const char *name, struct node_case *ret)
 {
     struct ifd_bytes model, input[PORTS_MAX], output[PORTS_MAX];
-    REQUIRE(read_file(name, "model.onnx", &model));
-    const uint32_t inputs = read_files(name, "input", input);
-    const uint32_t outputs = read_files(name, "output", output);
+    REQUIRE(read_file(folder, name, "model.onnx", &model));
+    const uint32_t inputs = read_files(folder, name, "input", input);
+    const uint32_t outputs = read_files(folder, name, "output", output);
     *ret = (struct node_case){.name = name};
     onnx_lists_rewrite(model, input, inputs, output, outputs, &ret->file, &ret->given,
                        &ret->wanted);
@@ -315,14 +316,23 @@ static enum ifd_code load_and_run(struct ifd_engine *engine, const char *backend
 
 /* ---- tables ---- */
 
-static const struct {
+struct exception {
     const char *prefix, *reason;
-} exceptions[] = {
-#define EXCEPTION(prefix, reason) {prefix, reason},
-#include "tests/conformance/onnx_nodes.inc"
-#undef EXCEPTION
 };
-#define EXCEPTION_COUNT (sizeof(exceptions) / sizeof(exceptions[0]))
+
+#define EXCEPTION(prefix, reason) {prefix, reason},
+static const struct exception node_exceptions[] = {
+#include "tests/conformance/onnx_nodes.inc"
+};
+static const struct exception newest_exceptions[] = {
+#include "tests/conformance/newest_nodes.inc"
+};
+static const struct exception model_exceptions[] = {
+#include "tests/conformance/onnx_models.inc"
+};
+#undef EXCEPTION
+#define COUNT(rows)    (sizeof(rows) / sizeof((rows)[0]))
+#define EXCEPTIONS_MAX 512
 
 static bool begins(const char *name, const char *prefix)
 {
@@ -334,23 +344,35 @@ static bool begins(const char *name, const char *prefix)
 
 struct tally {
     struct ifd_engine *engine;
-    const char *backend;
-    bool is_alone;
-    bool is_used[EXCEPTION_COUNT];
-    uint32_t passed, excepted;
+    const char *backend, *prefix; /* prefix NULL: all cases */
+    const struct exception *exception;
+    size_t exception_count;
+    bool is_used[EXCEPTIONS_MAX];
+    uint32_t cases, passed, excepted;
 };
+
+static void begin(struct tally *tally, const struct exception *exception, size_t count,
+                  const char *prefix)
+{
+    struct ifd_engine_options options = {0};
+    REQUIRE(test_arg(0) && count <= EXCEPTIONS_MAX);
+    *tally = (struct tally){
+        .backend = test_arg(0), .prefix = prefix, .exception = exception, .exception_count = count};
+    options.backends = ifd_backends_builtin(&options.backend_count);
+    REQUIRE(ifd_engine_create(&options, &tally->engine, NULL) == IFD_OK);
+}
 
 /* Exceptions name cases that fail, and nothing else. */
 static void judge(struct tally *tally, const struct node_case *c, enum ifd_code code,
                   const struct ifd_err *err)
 {
-    for (size_t i = 0; i < EXCEPTION_COUNT; i++) {
-        if (begins(c->name + strlen("test_"), exceptions[i].prefix)) {
+    for (size_t i = 0; i < tally->exception_count; i++) {
+        if (begins(c->name + strlen("test_"), tally->exception[i].prefix)) {
             tally->is_used[i] = true;
             tally->excepted++;
             if (code == IFD_OK) {
-                printf("%s passes, but is an exception: %s\n", c->name, exceptions[i].reason);
-            } else if (tally->is_alone) {
+                printf("%s passes, but is an exception: %s\n", c->name, tally->exception[i].reason);
+            } else if (tally->prefix) {
                 printf("%s (exception): %s\n", c->name, err->text);
             }
             EXPECT(code != IFD_OK);
@@ -364,49 +386,83 @@ static void judge(struct tally *tally, const struct node_case *c, enum ifd_code 
     tally->passed += code == IFD_OK;
 }
 
-static void take_case(struct tally *tally, const char *name)
+static void take_case(struct tally *tally, const char *folder, const char *name)
 {
     struct node_case c;
     struct ifd_err err = {0};
-    read_case(name, &c);
+    read_case(folder, name, &c);
     const enum ifd_code code = load_and_run(tally->engine, tally->backend, &c, &err);
     judge(tally, &c, code, &err);
     free_case(&c);
 }
 
-static void node_tests_pass_or_are_excepted(void)
+/* False: there is no such folder. */
+static bool take_folder(struct tally *tally, const char *folder)
 {
-    struct tally tally = {.backend = test_arg(0), .is_alone = test_arg(1) != NULL};
-    struct ifd_engine_options options = {0};
     struct dirent **entry = NULL;
-    REQUIRE(tally.backend);
-    const int count = scandir(FOLDER, &entry, NULL, alphasort);
-    if (count < 0) {
-        test_skip("libonnx-testdata is not installed");
-    }
-    options.backends = ifd_backends_builtin(&options.backend_count);
-    REQUIRE(ifd_engine_create(&options, &tally.engine, NULL) == IFD_OK);
-    uint32_t cases = 0;
+    const int count = scandir(folder, &entry, NULL, alphasort);
     for (int i = 0; i < count; i++) {
         const char *name = entry[i]->d_name;
-        if (begins(name, "test_") && (!tally.is_alone || begins(name, test_arg(1)))) {
-            take_case(&tally, name);
-            cases++;
+        if (begins(name, "test_") && (!tally->prefix || begins(name, tally->prefix))) {
+            take_case(tally, folder, name);
+            tally->cases++;
         }
         free(entry[i]);
     }
     free(entry);
-    ifd_engine_destroy(tally.engine);
-    printf("%s: %u of %u node tests pass; %u are exceptions\n", tally.backend, tally.passed, cases,
-           tally.excepted);
-    EXPECT(cases > 0);
-    for (size_t i = 0; !tally.is_alone && i < EXCEPTION_COUNT; i++) {
-        EXPECT(tally.is_used[i]);
+    return count >= 0;
+}
+
+static void end(struct tally *tally)
+{
+    ifd_engine_destroy(tally->engine);
+    printf("%s: %u of %u cases pass; %u are exceptions\n", tally->backend, tally->passed,
+           tally->cases, tally->excepted);
+    EXPECT(tally->cases > 0);
+    for (size_t i = 0; !tally->prefix && i < tally->exception_count; i++) {
+        if (!tally->is_used[i]) {
+            printf("no case is named %s\n", tally->exception[i].prefix);
+        }
+        EXPECT(tally->is_used[i]);
     }
+}
+
+static void node_tests_pass_or_are_excepted(void)
+{
+    struct tally tally;
+    begin(&tally, node_exceptions, COUNT(node_exceptions), test_arg(1));
+    if (!take_folder(&tally, DEBIAN "node")) {
+        test_skip("libonnx-testdata is not installed");
+    }
+    end(&tally);
+}
+
+static void models_pass_or_are_excepted(void)
+{
+    static const char *const folders[] = {DEBIAN "pytorch-converted", DEBIAN "pytorch-operator",
+                                          DEBIAN "simple"};
+    struct tally tally;
+    begin(&tally, model_exceptions, COUNT(model_exceptions), test_arg(1));
+    for (size_t i = 0; i < COUNT(folders); i++) {
+        if (!take_folder(&tally, folders[i])) {
+            test_skip("libonnx-testdata is not installed");
+        }
+    }
+    end(&tally);
+}
+
+static void newest_node_tests_pass_or_are_excepted(void)
+{
+    struct tally tally;
+    begin(&tally, newest_exceptions, COUNT(newest_exceptions), test_arg(2));
+    REQUIRE(test_arg(1) && take_folder(&tally, test_arg(1)));
+    end(&tally);
 }
 
 int main(int argc, char **argv)
 {
-    static const struct test_case cases[] = {T(node_tests_pass_or_are_excepted)};
+    static const struct test_case cases[] = {T(node_tests_pass_or_are_excepted),
+                                             T(models_pass_or_are_excepted),
+                                             T(newest_node_tests_pass_or_are_excepted)};
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }

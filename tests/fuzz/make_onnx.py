@@ -130,6 +130,13 @@ def found():
         [("y", F, ["k"])],
     )
     write(
+        "computed_slice",
+        [node("Add", "bo", "s"), node("Add", "sk", "e"), node("Slice", "xse")],
+        [("x", F, [6]), ("b", I64, [1]), ("k", I64, [1])],
+        [("y", F, ["k"])],
+        [("o", ints(1))],
+    )
+    write(
         "unique",
         [
             node("Unique", "x", ["u", "i", "v", "c"]),
@@ -199,6 +206,24 @@ def sequences():
         [("x", F, [3, 2]), ("p", I64, [])],
         [("y", F, ["k", 2])],
         [("o", np.int64(1))],
+    )
+
+
+def attention():
+    angles = np.linspace(0, 1, 6, dtype=np.float32).reshape(1, 3, 2)
+    write(
+        "attend",
+        [
+            node("RotaryEmbedding", "qcs", "r", num_heads=4, interleaved=1),
+            node("Attention", "rkvmpw", ["a", "n", "o", "x"], q_num_heads=4, kv_num_heads=2,
+                 is_causal=1, softcap=3.0, qk_matmul_output_mode=3),
+            node("CenterCropPad", "az", axes=[1, 2]),
+        ],
+        [("q", F, [1, 3, 16]), ("k", F, [1, 3, 8]), ("v", F, [1, 3, 8]), ("m", F, [3, 4])]
+        + [(n, F, [1, 2, 2, 4]) for n in "pw"] + [("z", I64, [2])],
+        [("y", F, [1, "k", "l"]), ("n", F, [1, 2, 5, 4]), ("x", F, [1, 4, 3, 5])],
+        [("c", np.cos(angles)), ("s", np.sin(angles))],
+        opset=23,
     )
 
 
@@ -499,6 +524,7 @@ def main():
     graphs()
     found()
     sequences()
+    attention()
     sampled()
     write(
         "transposed_huge",

@@ -186,11 +186,13 @@ static void split(struct ifd_onnx_call *call)
     const struct ifd_bytes content = ifd_build_content(b, sizes);
     const int64_t whole = b->code == IFD_OK ? shape.dim[axis] : 0;
     uint32_t *value = take(call, LENGTH_MAX);
+    const bool is_list = desc.shape.rank > 0; /* of the size of each piece, which may be 0 */
+    int64_t begin = 0;
     uint32_t count = 0;
-    for (int64_t begin = 0; b->code == IFD_OK && begin < whole; count++) {
+    for (; b->code == IFD_OK && (is_list ? count < desc.shape.dim[0] : begin < whole); count++) {
         int64_t size = piece_size(&desc, content, count);
-        size = desc.shape.rank == 0 && size > whole - begin ? whole - begin : size;
-        if (size < 1 || size > whole - begin || count == LENGTH_MAX) {
+        size = !is_list && size > whole - begin ? whole - begin : size;
+        if (size < (is_list ? 0 : 1) || size > whole - begin || count == LENGTH_MAX) {
             ifd_build_fail(b, IFD_INVALID, "piece %u has %lld of %lld elements, limit %d pieces",
                            count, (long long)size, (long long)(whole - begin), LENGTH_MAX);
             return;

@@ -33,7 +33,7 @@ static void take_moments(struct ifd_onnx_call *call, uint32_t x, uint32_t *mean,
     const uint32_t rank = shape_of(call, x).rank;
     const double momentum = ifd_onnx_f32(call, "momentum", 0.9);
     const uint32_t given[2] = {*mean, *variance};
-    struct ifd_ints axes = {.count = rank - 1};
+    struct ifd_ints axes = {.count = rank > 0 ? rank - 1 : 0};
     for (uint32_t i = 1; i < axes.count; i++) {
         axes.value[i] = 1 + i;
     }

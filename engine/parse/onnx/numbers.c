@@ -155,6 +155,23 @@ void ifd_onnx_binary(struct ifd_onnx_call *call, int op)
     call->output[0] = arithmetic(call->b, (enum ifd_op)op, call->input[0], old_operand(call));
 }
 
+/* Before opset 7 a list of slopes lay along the channels. */
+void ifd_onnx_prelu(struct ifd_onnx_call *call, int unused)
+{
+    (void)unused;
+    struct ifd_builder *b = call->b;
+    const struct ifd_shape x = ifd_build_desc(b, call->input[0])->shape;
+    struct ifd_shape slope = ifd_build_desc(b, call->input[1])->shape;
+    uint32_t y = call->input[1];
+    if (call->opset < 7 && slope.rank == 1 && x.rank > 2 && slope.dim[0] == x.dim[1]) {
+        for (uint32_t d = 2; d < x.rank; d++) {
+            slope.dim[slope.rank++] = 1;
+        }
+        y = ifd_build_reshape(b, y, slope.dim, slope.rank);
+    }
+    call->output[0] = arithmetic(b, IFD_OP_PRELU, call->input[0], y);
+}
+
 void ifd_onnx_compare(struct ifd_onnx_call *call, int op)
 {
     call->output[0] =

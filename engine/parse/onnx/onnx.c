@@ -341,7 +341,9 @@ static enum ifd_code build_main(struct ifd_onnx_build *build)
         build->node = i;
         build->asked = 0;
         code = blame_node(build, i, build_node(build, i, &scratch));
-        ifd_onnx_learn(build);
+        if (code == IFD_OK) {
+            ifd_onnx_learn(build);
+        }
         ifd_arena_reset(&scratch);
     }
     ifd_arena_finish(&scratch);

@@ -123,6 +123,7 @@ void ifd_onnx_is_nan(struct ifd_onnx_call *call, int unused);
 void ifd_onnx_mean(struct ifd_onnx_call *call, int unused);
 void ifd_onnx_modulo(struct ifd_onnx_call *call, int unused);
 void ifd_onnx_power(struct ifd_onnx_call *call, int unused);
+void ifd_onnx_prelu(struct ifd_onnx_call *call, int unused);
 void ifd_onnx_where(struct ifd_onnx_call *call, int unused);
 uint32_t ifd_onnx_compared(struct ifd_builder *b, enum ifd_op op, uint32_t x, uint32_t y);
 uint32_t ifd_onnx_selected(struct ifd_builder *b, uint32_t condition, uint32_t x, uint32_t y);
@@ -157,6 +158,12 @@ void ifd_onnx_tf_idf(struct ifd_onnx_call *call, int unused);
 /* training.c */
 enum ifd_onnx_training { IFD_ONNX_ADAGRAD, IFD_ONNX_ADAM, IFD_ONNX_MOMENTUM };
 void ifd_onnx_train(struct ifd_onnx_call *call, int which); /* enum ifd_onnx_training */
+
+void ifd_onnx_attend(struct ifd_onnx_call *call, int unused); /* attend.c */
+
+/* rotary.c */
+void ifd_onnx_center_crop_pad(struct ifd_onnx_call *call, int unused);
+void ifd_onnx_rotary_embedding(struct ifd_onnx_call *call, int unused);
 
 /* sample.c */
 void ifd_onnx_grid_sample(struct ifd_onnx_call *call, int unused);

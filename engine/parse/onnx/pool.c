@@ -264,6 +264,23 @@ static uint32_t max_by_taps(struct ifd_onnx_call *call, uint32_t x, const struct
     return y;
 }
 
+/* The largest of the largest along each direction: few places, whatever the window's size. */
+static uint32_t max_along_each(struct ifd_onnx_call *call, uint32_t x,
+                               const struct ifd_onnx_window *w)
+{
+    for (uint32_t i = 0; call->b->code == IFD_OK && i < w->dims; i++) {
+        struct ifd_onnx_window line = *w;
+        for (uint32_t k = 0; k < w->dims; k++) {
+            if (k != i) {
+                line.kernel[k] = line.stride[k] = line.dilation[k] = 1;
+                line.before[k] = line.after[k] = 0;
+            }
+        }
+        x = max_by_taps(call, x, &line);
+    }
+    return x;
+}
+
 static uint32_t max_pool(struct ifd_onnx_call *call, uint32_t given)
 {
     struct ifd_builder *b = call->b;
@@ -274,9 +291,10 @@ static uint32_t max_pool(struct ifd_onnx_call *call, uint32_t given)
     if (!pool_window(call, x, &w)) {
         return IFD_NONE;
     }
-    const uint32_t y = call->output_count > 1 || has_dilation(&w) ? max_by_taps(call, x, &w)
-                       : w.dims == 3 ? pooled_3d(call, IFD_OP_MAX_POOL2D, x, &w)
-                                     : pooled(call, IFD_OP_MAX_POOL2D, x, &w);
+    const uint32_t y = call->output_count > 1 ? max_by_taps(call, x, &w)
+                       : has_dilation(&w)     ? max_along_each(call, x, &w)
+                       : w.dims == 3          ? pooled_3d(call, IFD_OP_MAX_POOL2D, x, &w)
+                                              : pooled(call, IFD_OP_MAX_POOL2D, x, &w);
     return desc.quant.count == 1 ? y : ifd_build_cast(b, y, desc.dtype);
 }
 

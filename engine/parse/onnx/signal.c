@@ -102,6 +102,9 @@ static uint32_t transformed(struct ifd_builder *b, uint32_t x, int64_t n, int64_
                             bool is_inverse)
 {
     struct ifd_shape shape = ifd_build_desc(b, x)->shape;
+    if (shape.rank < 2) { /* something has failed before */
+        return IFD_NONE;
+    }
     const uint32_t last = shape.rank - 1;
     const int64_t count = shape.dim[last - 1], parts = shape.dim[last];
     const uint32_t matrix = spectrum_matrix(b, n, lines, count, parts, is_inverse);

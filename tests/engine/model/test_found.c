@@ -179,6 +179,25 @@ static void requests_hand_over_sizes(void)
     end(&f);
 }
 
+/* Of computed_slice: y = x[b + 1 : b + 1 + k]. The node asks twice. */
+static void a_node_may_ask_for_computed_numbers_twice(void)
+{
+    static const float x[6] = {1, 2, 3, 4, 5, 6};
+    struct fixture f;
+    begin(&f, ONNX "computed_slice.onnx", &(struct ifd_model_options){0});
+    for (int64_t b = 0; b < 3; b++) {
+        for (int64_t k = 0; k < 4 - b; k++) {
+            f.input[0] = tensor(IFD_F32, SHAPE(6), x, sizeof(x));
+            f.input[1] = tensor(IFD_S64, SHAPE(1), &b, sizeof(b));
+            f.input[2] = tensor(IFD_S64, SHAPE(1), &k, sizeof(k));
+            REQUIRE_OK(run(&f), &f.err);
+            EXPECT(ifd_shape_equal(&f.out[0].shape, &SHAPE(k)));
+            EXPECT(k == 0 || memcmp(f.out[0].data, x + b + 1, (size_t)k * sizeof(*x)) == 0);
+        }
+    }
+    end(&f);
+}
+
 /* a = [a, v] while sum(a) < l: its length doubles or grows from turn to turn. */
 static void loops_whose_values_grow_run(void)
 {
@@ -252,6 +271,7 @@ int main(int argc, char **argv)
         T(results_have_the_size_that_data_decides),
         T(sizes_beyond_the_limit_are_refused_and_the_next_are_served),
         T(requests_hand_over_sizes),
+        T(a_node_may_ask_for_computed_numbers_twice),
         T(loops_whose_values_grow_run),
         T(positions_in_sequences_may_be_data),
         T(every_failed_allocation_is_reported),

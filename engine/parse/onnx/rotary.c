@@ -1,0 +1,135 @@
+/* RotaryEmbedding and CenterCropPad: operators of newer opsets that are a few of ours. */
+#include "engine/ir/shape.h"
+#include "engine/parse/onnx/onnx_impl.h"
+
+static struct ifd_shape shape_of(const struct ifd_builder *b, uint32_t value)
+{
+    return ifd_build_desc(b, value)->shape;
+}
+
+static uint32_t concat(struct ifd_builder *b, uint32_t x, uint32_t y, uint32_t axis)
+{
+    const struct ifd_axis_attrs attrs = {.axis = (int32_t)axis};
+    return ifd_build_node(b, IFD_OP_CONCAT, (const uint32_t[]){x, y}, 2, NULL, &attrs);
+}
+
+/* ---- rotary embedding ---- */
+
+/* x [n, t, heads, size]: pairs of numbers, turned by angles [n or 1, t, 1, size / 2]. Pairs are
+ * neighbours (interleaved) or lie half a size apart. */
+static uint32_t turned(struct ifd_builder *b, uint32_t x, uint32_t cosine, uint32_t sine,
+                       bool is_interleaved)
+{
+    const struct ifd_shape s = shape_of(b, x);
+    const int64_t half = s.dim[3] / 2;
+    const int64_t apart[5] = {s.dim[0], s.dim[1], s.dim[2], is_interleaved ? half : 2,
+                              is_interleaved ? 2 : half};
+    const uint32_t axis = is_interleaved ? 4 : 3;
+    const uint32_t pairs = ifd_build_reshape(b, x, apart, 5);
+    const int64_t part[4] = {s.dim[0], s.dim[1], s.dim[2], half};
+    const uint32_t re = ifd_build_reshape(b, ifd_build_cut(b, pairs, axis, 0, 1), part, 4);
+    const uint32_t im = ifd_build_reshape(b, ifd_build_cut(b, pairs, axis, 1, 1), part, 4);
+    const uint32_t turned_re =
+        ifd_build_binary(b, IFD_OP_SUB, ifd_build_binary(b, IFD_OP_MUL, re, cosine),
+                         ifd_build_binary(b, IFD_OP_MUL, im, sine));
+    const uint32_t turned_im =
+        ifd_build_binary(b, IFD_OP_ADD, ifd_build_binary(b, IFD_OP_MUL, re, sine),
+                         ifd_build_binary(b, IFD_OP_MUL, im, cosine));
+    const struct ifd_axis_attrs pack = {.axis = (int32_t)axis};
+    const uint32_t both =
+        ifd_build_node(b, IFD_OP_PACK, (const uint32_t[]){turned_re, turned_im}, 2, NULL, &pack);
+    return ifd_build_reshape(b, both, s.dim, 4);
+}
+
+/* Angles of each place as [n or 1, t, 1, size / 2]; positions choose rows of the cache. */
+static uint32_t angles(struct ifd_onnx_call *call, uint32_t i)
+{
+    struct ifd_builder *b = call->b;
+    const uint32_t positions = ifd_onnx_input(call, 3);
+    uint32_t cache = call->input[i];
+    if (positions != IFD_NONE) {
+        const uint32_t pick[2] = {cache, positions};
+        cache = ifd_build_node(b, IFD_OP_GATHER, pick, 2, NULL, NULL);
+    }
+    const struct ifd_shape s = shape_of(b, cache);
+    if (s.rank != 3) {
+        return ifd_build_fail(b, IFD_INVALID, "angles of shape %s", ifd_shape_text(&s).s);
+    }
+    const int64_t dim[4] = {s.dim[0], s.dim[1], 1, s.dim[2]};
+    return ifd_build_reshape(b, cache, dim, 4);
+}
+
+void ifd_onnx_rotary_embedding(struct ifd_onnx_call *call, int unused)
+{
+    (void)unused;
+    struct ifd_builder *b = call->b;
+    const struct ifd_shape given = shape_of(b, call->input[0]);
+    const int64_t heads = ifd_onnx_int(call, "num_heads", 0);
+    uint32_t x = call->input[0];
+    if (given.rank == 3 && heads > 0 && given.dim[2] % heads == 0) {
+        const int64_t dim[4] = {given.dim[0], given.dim[1], heads, given.dim[2] / heads};
+        x = ifd_build_reshape(b, x, dim, 4);
+    } else if (given.rank == 4) {
+        x = ifd_build_swap(b, x, 1, 2);
+    } else {
+        ifd_build_fail(b, IFD_INVALID, "%lld heads of shape %s", (long long)heads,
+                       ifd_shape_text(&given).s);
+        return;
+    }
+    const struct ifd_shape s = shape_of(b, x);
+    const int64_t wanted = ifd_onnx_int(call, "rotary_embedding_dim", 0);
+    const int64_t size = wanted > 0 ? wanted : s.dim[3];
+    if (size > s.dim[3] || size % 2 != 0) {
+        ifd_build_fail(b, IFD_INVALID, "%lld numbers of %lld to turn", (long long)size,
+                       (long long)s.dim[3]);
+        return;
+    }
+    uint32_t y = turned(b, size < s.dim[3] ? ifd_build_cut(b, x, 3, 0, size) : x, angles(call, 1),
+                        angles(call, 2), ifd_onnx_int(call, "interleaved", 0) != 0);
+    if (size < s.dim[3]) {
+        y = concat(b, y, ifd_build_cut(b, x, 3, size, s.dim[3] - size), 3);
+    }
+    call->output[0] = given.rank == 4 ? ifd_build_swap(b, y, 1, 2)
+                                      : ifd_build_reshape(b, y, given.dim, given.rank);
+}
+
+/* ---- crops and pads about the center ---- */
+
+static uint32_t resized_about_center(struct ifd_builder *b, uint32_t x, uint32_t d, int64_t wanted)
+{
+    const struct ifd_shape s = shape_of(b, x);
+    const int64_t size = s.dim[d];
+    if (wanted < 0) {
+        return ifd_build_fail(b, IFD_INVALID, "a size of %lld", (long long)wanted);
+    }
+    if (wanted <= size) {
+        return ifd_build_cut(b, x, d, (size - wanted) / 2, wanted);
+    }
+    struct ifd_pad_attrs attrs = {.before = {.count = s.rank}, .after = {.count = s.rank}};
+    attrs.before.value[d] = (wanted - size) / 2;
+    attrs.after.value[d] = wanted - size - attrs.before.value[d];
+    return ifd_build_node(b, IFD_OP_PAD, &x, 1, NULL, &attrs);
+}
+
+void ifd_onnx_center_crop_pad(struct ifd_onnx_call *call, int unused)
+{
+    (void)unused;
+    struct ifd_builder *b = call->b;
+    const uint32_t rank = shape_of(b, call->input[0]).rank;
+    const struct ifd_ints sizes = ifd_build_ints_of(b, call->input[1], "the shape");
+    struct ifd_ints axes = {.count = rank};
+    uint32_t x = call->input[0];
+    const bool has_axes = ifd_onnx_ints(call, "axes", &axes);
+    if (!has_axes) {
+        axes.count = rank;
+    }
+    if (sizes.count != axes.count) {
+        ifd_build_fail(b, IFD_INVALID, "%u sizes for %u axes", sizes.count, axes.count);
+        return;
+    }
+    for (uint32_t i = 0; b->code == IFD_OK && i < axes.count; i++) {
+        const uint32_t d = has_axes ? ifd_build_axis(b, axes.value[i], rank) : i;
+        x = resized_about_center(b, x, d, sizes.value[i]);
+    }
+    call->output[0] = x;
+}
