@@ -1,0 +1,108 @@
+"""docs/first-model.md and docs/recipes.md: every block of code runs, in order, and prints what the
+block of text behind it says. Each line of that text is part of the output, in order."""
+import os
+import pathlib
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import support
+
+DOCS = support.SOURCE / "docs"
+BUILD = support.SERVER.parent.parent
+# names in the documents, and the files that they stand for
+FILES = {
+    "mobilenet.tflite": "models/tflite/mobilenet_v2_1.0_224_quant.tflite",
+    "mobilenet_onnx.onnx": "models/onnx/mobilenet_v2_quant.onnx",
+    "ssd.tflite": "models/tflite/coco_ssd_mobilenet_v1_1.0_quant.tflite",
+    "yolox_nano.onnx": "models/onnx/yolox_nano.onnx",
+    "face_detection_short_range.tflite": "models/tflite/face_detection_short_range.tflite",
+    "pose_landmark.tflite": "models/tflite/pose_landmark_lite.tflite",
+    "deeplab.tflite": "models/tflite/deeplabv3_257_float.tflite",
+    "yamnet.tflite": "models/tflite/yamnet.tflite",
+    "dtln.tflite": "models/tflite/dtln_1.tflite",
+    "cat.jpg": "images/cat_720p.jpg",
+    "person.bmp": "images/grace_hopper.bmp",
+    "speech.wav": "audio/speech.wav",
+}
+# how a block is run: the name of its file, and the command
+LANGUAGES = {
+    "sh": ("block.sh", "bash -euo pipefail block.sh"),
+    "python": ("block.py", f"{shlex.quote(sys.executable)} block.py"),
+    "js": ("block.mjs", "node block.mjs"),
+    "c": ("block.c", "cc -o block block.c -linferd-client && ./block"),
+    "go": ("block.go", "GO111MODULE=off go run block.go"),
+}
+TOOLS = {"js": "node", "go": "go", "c": "cc"}
+
+
+def blocks(name):
+    """(language, code, the lines of the text behind it) of each fenced block."""
+    found = re.findall(r"(?ms)^```(\w+)\n(.*?)^```$", (DOCS / name).read_text())
+    for i, (language, code) in enumerate(found):
+        if language != "text":
+            is_told = i + 1 < len(found) and found[i + 1][0] == "text"
+            yield language, code, found[i + 1][1].splitlines() if is_told else []
+
+
+class Documents(unittest.TestCase):
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.server = None
+        for name, path in FILES.items():
+            (self.folder / name).symlink_to(support.shared(path).resolve())
+        client = support.SOURCE / "clients/c"
+        self.environment = os.environ | {
+            "PATH": f"{support.SERVER.resolve().parent}:{os.environ['PATH']}",
+            "CPATH": str(client), "LIBRARY_PATH": str(BUILD.resolve() / "clients"),
+            "LD_LIBRARY_PATH": str(BUILD.resolve() / "clients"),
+            "GOCACHE": str(self.folder / "go"), "HOME": str(self.folder)}
+
+    def serve(self, code):
+        words = shlex.split(code)
+        self.assertEqual(["inferd", "serve"], words[:2])
+        self.server = support.Server(self.folder / words[2], *words[3:])
+        self.addCleanup(self.server.stop)
+
+    def run_block(self, language, code):
+        if language in TOOLS and not shutil.which(TOOLS[language]):
+            support.skip(f"there is no {TOOLS[language]}")
+        file, command = LANGUAGES[language]
+        if self.server:
+            code = re.sub("(?m)^inferctl (?!.*http://)", "inferctl --url http://127.0.0.1:8000 ",
+                          code).replace("127.0.0.1:8000", self.server.address)
+        (self.folder / file).write_text(code)
+        done = subprocess.run(command, shell=True, cwd=self.folder, env=self.environment,
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        self.assertEqual(0, done.returncode, f"{code}\n{done.stdout}{done.stderr}")
+        return done.stdout
+
+    def follow(self, name):
+        count = 0
+        for language, code, lines in blocks(name):
+            count += 1
+            if language == "sh" and code.startswith("inferd serve"):
+                self.serve(code)
+                continue
+            output = rest = self.run_block(language, code)
+            for line in lines:
+                before, found, rest = rest.partition(line)
+                self.assertTrue(found, f"{name}: {code}\nlacks {line!r}:\n{output}")
+        self.assertGreater(count, 4)
+
+    def test_first_model(self):
+        self.follow("first-model.md")
+
+    def test_recipes(self):
+        self.follow("recipes.md")
+
+
+if __name__ == "__main__":
+    unittest.main()
