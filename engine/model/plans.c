@@ -186,10 +186,14 @@ void ifd_model_destroy_plans(struct ifd_model *model)
 /* Of the second-level cache, where it is unknown. */
 #define CACHE_BYTES ((size_t)1 << 20)
 
-/* A batch pays while its tensors fit the second-level cache or are smaller than the weights, which
- * it reads once. Beyond, several runs of fewer samples are faster and take less memory. */
+/* On processors a batch pays while its tensors fit the second-level cache or are smaller than the
+ * weights, which it reads once. Beyond, several runs of fewer samples are faster and take less
+ * memory. A device with memory of its own is faster the more it gets at once. */
 static bool batch_pays(const struct ifd_model *model, int64_t batch)
 {
+    if (model->plan[0]->executable.plan.device_count > 0) {
+        return true;
+    }
     const size_t known = model->engine->registry.host.cpu.l2_bytes;
     const size_t cache = known > 0 ? known : CACHE_BYTES;
     const size_t most = model->info.constant_bytes > cache ? model->info.constant_bytes : cache;

@@ -141,6 +141,30 @@ static void every_batch_size_runs_in_one_context(void)
     end(&f);
 }
 
+/* However large its tensors are: processors would compute such samples one by one. */
+static void a_large_batch_goes_there_as_a_whole(void)
+{
+    enum { BATCH = 32, SAMPLE = 1 << 17 };
+    struct ifd_err err = {0};
+    struct fixture f;
+    begin(&f);
+    struct ifd_graph *g = &f.model->graph;
+    const uint32_t x = test_graph_f32(g, "x", SHAPE(1, SAMPLE));
+    const uint32_t y = test_graph_op1(g, IFD_OP_ABS, x, "y");
+    REQUIRE_OK(ifd_graph_set_io(g, &x, 1, &y, 1, &err), &err);
+    build(&f, BATCH);
+    struct ifd_tensor in = test_tensor_f32(SHAPE(BATCH, SAMPLE)), out = {0};
+    const size_t last = (size_t)BATCH * SAMPLE - 1;
+    memset(in.data, 0, in.bytes);
+    ((float *)in.data)[last] = -7;
+    REQUIRE_OK(run(&f, &in, &out, &err), &err);
+    EXPECT(((const float *)out.data)[last] == 7);
+    EXPECT_INT(fake_device_state.writes, 1);
+    EXPECT_INT(fake_device_state.submits, 1);
+    ifd_release_tensor(ifd_alloc_system(), in.data, in.bytes);
+    end(&f);
+}
+
 static void a_run_on_a_device_allocates_nothing(void)
 {
     struct test_random random = {.state = 3};
@@ -504,6 +528,7 @@ int main(int argc, char **argv)
     static const struct test_case cases[] = {
         T(values_cross_once_each_way_and_are_waited_for),
         T(every_batch_size_runs_in_one_context),
+        T(a_large_batch_goes_there_as_a_whole),
         T(a_run_on_a_device_allocates_nothing),
         T(copies_are_steps_with_their_bytes),
         T(a_profile_counts_what_devices_do),
