@@ -368,6 +368,11 @@ struct ifd_unique_attrs {
     bool has_axis, is_sorted;
 };
 
+/** soft_suppress has no attributes. Inputs: boxes [n,4] (two corners y,x in any order), scores
+ *  [n], s32: most boxes m, thresholds of overlap and score, sigma (absent: 0) → indices of boxes
+ *  s32 [m], best first; with three outputs their scores [m]; how many they are, s32. An overlap of
+ *  iou lowers a score by exp(-iou^2 / (2 sigma)), from the threshold on to nothing. */
+
 /** non_max_suppression: boxes [b,n,4] (two corners y,x in any order; is_centered: x, y of the
  *  center, width, height), scores [b,c,n] → s64 [count,3] in [b * c * min(n, max_boxes),3]: batch,
  *  class and box, for each class best first, without those that overlap a better one by more than

@@ -303,6 +303,35 @@ def make_arg(op):
     file.write()
 
 
+def make_soft_suppress():
+    """NON_MAX_SUPPRESSION_V4 and V5. No two scores are equal: LiteRT's order of those is its
+    heap's."""
+    file = File("soft_suppress")
+    rng = file.rng
+    for count, most, iou, score, sigma in (
+        (6, 3, 0.5, 0.0, None), (20, 30, 0.3, 0.4, None), (20, 20, 0.0, 0.1, None),
+        (9, 4, 1.0, 0.2, None), (1, 1, 0.5, 2.0, None), (12, 0, 0.5, 0.0, None),
+        (6, 6, 0.5, 0.0, 0.0), (20, 30, 0.6, 0.1, 0.5), (30, 8, 1.0, 0.0, 0.2),
+        (30, 30, 0.9, 0.3, 2.0)):
+        corner = rng.uniform(0, 8, (count, 2))
+        extent = rng.uniform(0.5, 5, (count, 2))
+        extent[::4] *= -1
+        boxes = Tensor("f32", data=np.concatenate([corner, corner + extent], 1))
+        scores = Tensor("f32", data=rng.permutation(np.arange(1, count + 1)) / count)
+        numbers = [Tensor("s32", [], most, constant=True)]
+        numbers += [Tensor("f32", [], x, constant=True) for x in (iou, score)]
+        outputs = [Tensor("s32"), Tensor("s32")]
+        builtin = B.NON_MAX_SUPPRESSION_V4
+        if sigma is not None:
+            numbers.append(Tensor("f32", [], sigma, constant=True))
+            outputs.insert(1, Tensor("f32"))
+            builtin = B.NON_MAX_SUPPRESSION_V5
+        run(builtin, 0, None, [boxes, scores] + numbers, outputs)
+        file.add("%d most %d iou %g score %g sigma %s" % (count, most, iou, score, sigma),
+                 [boxes, scores] + numbers, outputs, tolerance=F32_TOLERANCE)
+    file.write()
+
+
 def make_top_k():
     file = File("top_k")
     for dtype in ("f32", "u8", "s8", "s32", "s64"):
