@@ -27,7 +27,8 @@ class Signals(unittest.TestCase):
         (self.folder / "slow/config.pbtxt").write_text(CONFIG)
 
     def serve(self, *options):
-        server = support.Server(self.folder, *options)
+        # what waits outlasts the run before it
+        server = support.Server(self.folder, "--default-timeout-ms=0", *options)
         self.addCleanup(server.stop)
         return server
 
