@@ -21,6 +21,7 @@ static const char usage[] =
     "  serve [DIR|MODEL] …     answer requests for the models of a folder, or a model file\n"
     "  init DIR MODEL          put a model into a folder, with a config that explains itself\n"
     "  run MODEL …             run a model on files\n"
+    "  check MODEL …           say whether a model runs, with how much memory, how fast\n"
     "  inspect MODEL …         show a model's graph, plan and memory\n"
     "  compare MODEL …         compare backends with each other or with expected outputs\n"
     "  bench MODEL …           measure a model\n\n"
@@ -162,6 +163,7 @@ int main(int argc, char **argv)
     } commands[] = {{"serve", serve},
                     {"init", ifd_init},
                     {"run", ifd_tool_run},
+                    {"check", ifd_tool_check},
                     {"inspect", ifd_tool_inspect},
                     {"compare", ifd_tool_compare},
                     {"bench", ifd_tool_bench}};

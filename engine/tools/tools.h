@@ -1,4 +1,4 @@
-/** The engine's commands: `inferd run | inspect | compare | bench`. Each takes its name and
+/** The engine's commands: `inferd run | check | inspect | compare | bench`. Each takes its name and
  *  arguments, prints to stdout, reports an error to stderr in one line, and returns an exit
  *  status: 0 done, 1 failed, 2 wrong usage.
  *
@@ -19,6 +19,7 @@ struct ifd_tool_host {
 };
 
 int ifd_tool_run(const struct ifd_tool_host *host, int argc, char **argv);
+int ifd_tool_check(const struct ifd_tool_host *host, int argc, char **argv);
 int ifd_tool_inspect(const struct ifd_tool_host *host, int argc, char **argv);
 int ifd_tool_compare(const struct ifd_tool_host *host, int argc, char **argv);
 int ifd_tool_bench(const struct ifd_tool_host *host, int argc, char **argv);

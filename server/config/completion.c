@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-static const char commands[] = "serve init run inspect compare bench --help --version --man";
+static const char commands[] = "serve init run check inspect compare bench --help --version --man";
 
 static bool is_folder(const struct ifd_setting *s)
 {

@@ -45,7 +45,7 @@ void ifd_config_man(FILE *out)
         ".TH INFERD 1 \"\" \"inferd\" \"User Commands\"\n"
         ".SH NAME\ninferd \\- inference server for TensorFlow Lite and ONNX models\n"
         ".SH SYNOPSIS\n.B inferd serve\n[\\fIDIR\\fR|\\fIMODEL\\fR] [\\fIoptions\\fR]\n.br\n"
-        ".B inferd init | run | inspect | compare | bench\n\\fIarguments\\fR\n"
+        ".B inferd init | run | check | inspect | compare | bench\n\\fIarguments\\fR\n"
         ".SH DESCRIPTION\n.B inferd serve\nserves the models of a folder over HTTP in the dialect "
         "of the Open Inference Protocol that Triton speaks.\n"
         "The other commands work on model files; each explains itself with\n.BR \\-\\-help .\n";

@@ -186,11 +186,16 @@ struct operator_text {
     char s[IFD_ERR_TEXT_BYTES];
 };
 
+static const char *name_of(const struct ifd_tflite_opcode *opcode)
+{
+    return opcode->custom[0] != '\0' ? opcode->custom : opcode->builtin_name;
+}
+
 static struct operator_text operator_text(const struct ifd_tflite_build *b, uint32_t node)
 {
     const struct ifd_tflite_operator *op = &b->g->op[node];
     const struct ifd_tflite_opcode *opcode = &b->model->opcode[op->opcode_index];
-    const char *name = opcode->custom[0] != '\0' ? opcode->custom : opcode->builtin_name;
+    const char *name = name_of(opcode);
     struct operator_text text;
     size_t room = sizeof(text.s);
     size_t used = 0;
@@ -207,6 +212,27 @@ static struct operator_text operator_text(const struct ifd_tflite_build *b, uint
     return text;
 }
 
+/* The other operators of the file that are not supported, each once: ", nor are A, B". */
+static struct operator_text others_text(const struct ifd_tflite_build *b,
+                                        const struct ifd_tflite_opcode *but)
+{
+    const struct ifd_tflite_opcode *opcode = b->model->opcode;
+    struct operator_text text = {""};
+    int used = 0;
+    for (uint32_t i = 0; i < b->model->opcode_count && (size_t)used < sizeof(text.s); i++) {
+        const char *name = name_of(&opcode[i]);
+        bool is_told = name[0] == '\0' || strcmp(name, name_of(but)) == 0;
+        for (uint32_t k = 0; k < i && !is_told; k++) {
+            is_told = strcmp(name, name_of(&opcode[k])) == 0;
+        }
+        if (!is_told && !ifd_tflite_rule(&opcode[i])) {
+            used += snprintf(text.s + used, sizeof(text.s) - (size_t)used, "%s%.60s",
+                             used == 0 ? ", nor are " : ", ", name);
+        }
+    }
+    return text;
+}
+
 static enum ifd_code find_rule(const struct ifd_tflite_build *b, uint32_t node,
                                const struct ifd_tflite_rule **ret)
 {
@@ -218,8 +244,8 @@ static enum ifd_code find_rule(const struct ifd_tflite_build *b, uint32_t node,
                         opcode->builtin, operator_text(b, node).s);
     }
     if (!rule) {
-        return ifd_fail(b->err, IFD_UNSUPPORTED, "operator %s is not supported",
-                        operator_text(b, node).s);
+        return ifd_fail(b->err, IFD_UNSUPPORTED, "operator %s is not supported%s",
+                        operator_text(b, node).s, others_text(b, opcode).s);
     }
     if (opcode->version > rule->max_version) {
         return ifd_fail(b->err, IFD_UNSUPPORTED,

@@ -57,6 +57,28 @@ class Commands(unittest.TestCase):
             self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
         return done.stderr if status else done.stdout
 
+    def test_check_says_what_runs_where(self):
+        text = self.call(0, "check", self.one)
+        for line in (f"{self.one} runs: tflite 3, 1 operators\n", 'input f32[1,4,4,3] "',
+                     'output f32[1,4,4,3] "', "CpuAcc: 1 of 1 steps, 100 % of the time\n",
+                     "memory: ", "speed: "):
+            self.assertIn(line, text)
+        self.assertIn("CpuRef: 1 of 1 steps, 100 % of the time\n",
+                      self.call(0, "check", self.one, "--backend", "CpuRef,CpuAcc"))
+        self.assertIn("Nobody", self.call(2, "check", self.one, "--backend", "Nobody"))
+
+    def test_check_names_every_operator_that_is_not_supported(self):
+        m = Model()
+        x = m.input("x", [1, 4])
+        for i, name in enumerate(("First", "Second", "First", "Third")):
+            y = m.tensor(f"y{i}", [1, 4])
+            m.op("CUSTOM", [x], [y], custom=name)
+            x = y
+        m.output(x)
+        text = self.call(1, "check", self.write("custom.tflite", m.bytes()))
+        self.assertIn("operator First (version 1, node 0", text)
+        self.assertIn("is not supported, nor are Second, Third\n", text)
+
     def expect_relu(self, model, count, *options):
         out = pathlib.Path(self.folder.name) / "out"
         text = self.call(0, "run", model, *options, "--output-dir", out)
