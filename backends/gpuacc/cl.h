@@ -5,6 +5,7 @@
 
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>
+#include <CL/cl_ext.h>
 
 #include "inferd/status.h"
 
@@ -14,6 +15,7 @@
     X(GetPlatformInfo)                                                                             \
     X(GetDeviceIDs)                                                                                \
     X(GetDeviceInfo)                                                                               \
+    X(GetExtensionFunctionAddressForPlatform)                                                      \
     X(CreateContext)                                                                               \
     X(ReleaseContext)                                                                              \
     X(CreateCommandQueue)                                                                          \
@@ -48,6 +50,15 @@ struct ifd_cl {
 #define IFD_X(name) __typeof__(&cl##name) name;
     IFD_CL_FUNCTIONS(IFD_X)
 #undef IFD_X
+};
+
+/** Functions of cl_khr_command_buffer. */
+struct ifd_cl_recording {
+    clCreateCommandBufferKHR_fn create;
+    clCommandNDRangeKernelKHR_fn kernel;
+    clFinalizeCommandBufferKHR_fn finalize;
+    clEnqueueCommandBufferKHR_fn enqueue;
+    clReleaseCommandBufferKHR_fn release;
 };
 
 /** Opens a library by name (NULL: the system's libOpenCL). UNAVAILABLE, with what the system says,

@@ -4,6 +4,7 @@
 #include "backends/gpuacc/await.h"
 #include "backends/gpuacc/cost.h"
 #include "backends/gpuacc/partition.h"
+#include "backends/gpuacc/record.h"
 #include "engine/base/clock.h"
 
 #include <string.h>
@@ -32,7 +33,8 @@ struct ifd_context {
 
 struct ifd_bound {
     struct ifd_partition *partition;
-    cl_kernel *kernel; /* per step */
+    cl_kernel *kernel;              /* per step */
+    cl_command_buffer_khr recorded; /* all steps; NULL: they are launched one by one */
 };
 
 /* ---- contexts ---- */
@@ -191,6 +193,9 @@ static void unbind(struct ifd_context *context, struct ifd_bound *bound)
     const struct ifd_cl *cl = &context->device->cl;
     const struct ifd_alloc *alloc = context->device->host->alloc;
     const uint32_t count = bound->partition->step_count;
+    if (bound->recorded) {
+        (void)context->device->recording.release(bound->recorded);
+    }
     for (uint32_t i = 0; bound->kernel && i < count; i++) {
         if (bound->kernel[i]) {
             (void)cl->ReleaseKernel(bound->kernel[i]);
@@ -238,6 +243,7 @@ static enum ifd_code bind(struct ifd_context *context, struct ifd_partition *par
         unbind(context, bound);
         return code;
     }
+    bound->recorded = ifd_gpu_record(context->device, context->queue, partition, bound->kernel);
     *ret_bound = bound;
     return IFD_OK;
 }
@@ -352,6 +358,11 @@ static enum ifd_code submit(struct ifd_context *context, struct ifd_bound *bound
         return drain(context, err);
     }
     context->is_busy = true;
+    if (bound->recorded && !step_ns) {
+        const cl_int error =
+            context->device->recording.enqueue(1, &context->queue, bound->recorded, 0, NULL, NULL);
+        return error == CL_SUCCESS ? IFD_OK : fail(context, error, "a command buffer", err);
+    }
     for (uint32_t i = 0; i < bound->partition->step_count; i++) {
         const cl_int error =
             step_ns ? enqueue_timed(context, bound, i, step_ns) : enqueue(context, bound, i);

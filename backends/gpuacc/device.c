@@ -3,6 +3,7 @@
 
 #include "backends/gpuacc/context.h"
 #include "backends/gpuacc/program.h"
+#include "backends/gpuacc/record.h"
 #include "backends/gpuacc/tuner.h"
 
 #include <ctype.h>
@@ -193,13 +194,16 @@ static void read_info(struct ifd_device *device, const struct candidate *chosen)
 }
 
 static enum ifd_code open_chosen(struct ifd_device *device, const struct candidate *chosen,
-                                 bool copies, struct ifd_err *err)
+                                 const struct ifd_gpu_options *options, struct ifd_err *err)
 {
     const struct ifd_cl *cl = &device->cl;
     cl_int error = CL_SUCCESS;
     device->id = chosen->id;
     read_info(device, chosen);
-    device->maps = !copies && device->info.shares_memory;
+    device->maps = !options->copies && device->info.shares_memory;
+    if (!options->never_records) {
+        ifd_gpu_find_recording(device);
+    }
     device->context = cl->CreateContext(NULL, 1, &device->id, NULL, NULL, &error);
     if (device->context) {
         device->queue = cl->CreateCommandQueue(device->context, device->id, 0, &error);
@@ -227,7 +231,7 @@ static enum ifd_code find_and_open(struct ifd_device *device, const struct ifd_g
         return ifd_fail(err, IFD_UNAVAILABLE, "GpuAcc: no device \"%s\", there are: %s", wanted,
                         list);
     }
-    return open_chosen(device, chosen, options->copies, err);
+    return open_chosen(device, chosen, options, err);
 }
 
 enum ifd_code ifd_gpu_open(const struct ifd_host *host, const struct ifd_gpu_options *options,

@@ -42,13 +42,14 @@ struct ifd_device {
     cl_context context;
     cl_command_queue queue; /* for constants; runs have queues of their own */
     struct ifd_gpu_info info;
-    const char *cache;                /* folder of the program cache (cache.h); NULL: none */
-    uint64_t timeout_ns;              /* of a wait for the device (context.h) */
-    bool maps;                        /* the host copies to and from its memory in place */
-    struct ifd_mutex lock;            /* of both lists: */
-    struct ifd_gpu_program *programs; /* built so far (program.h) */
-    struct ifd_context *stuck;        /* given up while they wait for the device (context.h) */
-    struct ifd_gpu_tuner tuner;       /* of the thread that compiles */
+    const char *cache;                 /* folder of the program cache (cache.h); NULL: none */
+    uint64_t timeout_ns;               /* of a wait for the device (context.h) */
+    bool maps;                         /* the host copies to and from its memory in place */
+    struct ifd_cl_recording recording; /* zeroed: every kernel is launched by a call (record.h) */
+    struct ifd_mutex lock;             /* of both lists: */
+    struct ifd_gpu_program *programs;  /* built so far (program.h) */
+    struct ifd_context *stuck;         /* given up while they wait for the device (context.h) */
+    struct ifd_gpu_tuner tuner;        /* of the thread that compiles */
 };
 
 /** What a user told GpuAcc. */
@@ -57,6 +58,7 @@ struct ifd_gpu_options {
     const char *cache;       /* folder for built programs; NULL: none */
     uint64_t timeout_ms;     /* 0: IFD_GPU_TIMEOUT_MS */
     bool copies;             /* by commands, also where host and device share memory */
+    bool never_records;      /* also where the device can */
     uint32_t tuning;         /* level (tuner.h) */
     const char *tuning_file; /* NULL: none */
 };

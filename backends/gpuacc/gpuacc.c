@@ -23,13 +23,15 @@ static enum ifd_code read_timeout(const char *value, struct ifd_gpu_options *ret
     return IFD_OK;
 }
 
-static enum ifd_code read_transfer(const char *value, struct ifd_gpu_options *ret,
-                                   struct ifd_err *err)
+/* An option that is "auto", or the other word. */
+static enum ifd_code read_choice(const struct ifd_backend_option *option, const char *other,
+                                 bool *ret_other, struct ifd_err *err)
 {
-    ret->copies = strcmp(value, "copy") == 0;
-    return ret->copies || strcmp(value, "auto") == 0
+    *ret_other = strcmp(option->value, other) == 0;
+    return *ret_other || strcmp(option->value, "auto") == 0
                ? IFD_OK
-               : ifd_fail(err, IFD_INVALID, "transfer: got \"%s\", expected auto or copy", value);
+               : ifd_fail(err, IFD_INVALID, "%s: got \"%s\", expected auto or %s", option->key,
+                          option->value, other);
 }
 
 static enum ifd_code read_level(const char *text, uint32_t *ret, struct ifd_err *err)
@@ -56,7 +58,9 @@ static enum ifd_code read_options(const struct ifd_host *host, struct ifd_gpu_op
         } else if (strcmp(option->key, "timeout-ms") == 0) {
             code = read_timeout(option->value, ret, err);
         } else if (strcmp(option->key, "transfer") == 0) {
-            code = read_transfer(option->value, ret, err);
+            code = read_choice(option, "copy", &ret->copies, err);
+        } else if (strcmp(option->key, "record") == 0) {
+            code = read_choice(option, "never", &ret->never_records, err);
         } else if (strcmp(option->key, "tuning-file") == 0) {
             ret->tuning_file = option->value;
         } else if (strcmp(option->key, "tuning") == 0) {
@@ -64,7 +68,7 @@ static enum ifd_code read_options(const struct ifd_host *host, struct ifd_gpu_op
         } else {
             code = ifd_fail(err, IFD_INVALID,
                             "no option \"%s\": GpuAcc has device, cache, timeout-ms, transfer, "
-                            "tuning and tuning-file",
+                            "record, tuning and tuning-file",
                             option->key);
         }
     }

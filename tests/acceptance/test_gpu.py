@@ -249,8 +249,8 @@ class Faults(unittest.TestCase):
 
 
 class Reloads(unittest.TestCase):
-    """Models on the CPU, on the OpenCL device (with memory that the host sees, and without), on
-    both."""
+    """Models on the CPU, on the OpenCL device (with mapped memory and command buffers if it has
+    them, and without), on both."""
 
     MODELS = {"cpu": (write_dense, dense, "CpuAcc,CpuRef"),
               "gpu": (write_dense, dense, "GpuAcc,CpuRef"),
@@ -272,7 +272,8 @@ class Reloads(unittest.TestCase):
         self.assertIn(" on CpuRef: ", seen)
         server = support.Server(folder.name, "--admin-on-http", "--model-control-mode", "explicit",
                                 "--load-model", "*", "--strict-readiness=false",
-                                "--backend-option", "GpuAcc@copy:transfer=copy")
+                                "--backend-option", "GpuAcc@copy:transfer=copy",
+                                "--backend-option", "GpuAcc@copy:record=never")
         self.addCleanup(server.stop)
         counts, wrong, ends = dict.fromkeys(self.MODELS, 0), [], threading.Event()
 

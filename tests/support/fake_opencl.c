@@ -16,6 +16,7 @@
 struct object {
     unsigned references;
     unsigned device;           /* contexts and queues */
+    unsigned recorded;         /* a command buffer: kernels in it */
     bool is_held;              /* a queue with kernels that do not end; an event behind them */
     cl_int failed;             /* a queue whose kernel failed, an event behind it */
     struct object *of;         /* an event's queue */
@@ -237,12 +238,21 @@ API cl_int clGetDeviceIDs(cl_platform_id platform, cl_device_type type, cl_uint 
     return leave(error);
 }
 
+static bool is_set(const char *name)
+{
+    const char *value = getenv(name);
+    return value && value[0] == '1';
+}
+
 static cl_int device_info(unsigned index, cl_device_info what, size_t size, void *ret)
 {
+    static const cl_command_queue_properties plain_queue = 0;
+    const cl_platform_id platform = (cl_platform_id)&platform_handle;
+    const char *extensions =
+        is_set("IFD_FAKE_OPENCL_RECORDS") ? "cl_khr_a cl_khr_command_buffer" : "";
     static const char *const names[DEVICES] = {"Fake GPU", "Fake CPU"};
     static const cl_device_type types[DEVICES] = {CL_DEVICE_TYPE_GPU, CL_DEVICE_TYPE_CPU};
-    const char *shared = getenv("IFD_FAKE_OPENCL_SHARED");
-    const cl_bool is_shared = shared && shared[0] == '1' ? CL_TRUE : CL_FALSE;
+    const cl_bool is_shared = is_set("IFD_FAKE_OPENCL_SHARED") ? CL_TRUE : CL_FALSE;
     const cl_ulong memory = 1u << 30;
     const cl_uint small = 8;
     const size_t group = 256;
@@ -251,6 +261,12 @@ static cl_int device_info(unsigned index, cl_device_info what, size_t size, void
         return put(names[index], strlen(names[index]) + 1, size, ret);
     case CL_DEVICE_TYPE:
         return put(&types[index], sizeof(types[index]), size, ret);
+    case CL_DEVICE_EXTENSIONS:
+        return put(extensions, strlen(extensions) + 1, size, ret);
+    case CL_DEVICE_COMMAND_BUFFER_REQUIRED_QUEUE_PROPERTIES_KHR:
+        return put(&plain_queue, sizeof(plain_queue), size, ret);
+    case CL_DEVICE_PLATFORM:
+        return put(&platform, sizeof(platform), size, ret);
     case CL_DRIVER_VERSION:
         return put("1", 2, size, ret);
     case CL_DEVICE_GLOBAL_MEM_SIZE:
@@ -411,22 +427,28 @@ static cl_event event_of(struct object *queue)
     return (cl_event)event;
 }
 
-API cl_int clEnqueueNDRangeKernel(cl_command_queue handle, cl_kernel kernel, cl_uint dims,
+/* Puts a kernel into a queue, and an event behind it. */
+static void launch(struct object *queue, cl_event *event)
+{
+    const cl_int failed = enter("kernel");
+    fake.launches[queue->device]++;
+    queue->is_held |= fake.hangs;
+    queue->failed = failed ? failed : queue->failed;
+    if (event) {
+        *event = event_of(queue);
+    }
+    unlock();
+}
+
+API cl_int clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, cl_uint dims,
                                   const size_t *offset, const size_t *items, const size_t *group,
                                   cl_uint count_, const cl_event *list, cl_event *event)
 {
-    struct object *queue = (struct object *)handle;
     const cl_int error = leave(enter(__func__));
-    const cl_int failed = enter("kernel");
     if (error == CL_SUCCESS) {
-        fake.launches[queue->device]++;
-        queue->is_held |= fake.hangs;
-        queue->failed = failed ? failed : queue->failed;
-        if (event) {
-            *event = event_of(queue);
-        }
+        launch((struct object *)queue, event);
     }
-    return leave(error);
+    return error;
 }
 
 API cl_int clEnqueueMarkerWithWaitList(cl_command_queue handle, cl_uint count_,
@@ -538,6 +560,73 @@ API cl_int clEnqueueUnmapMemObject(cl_command_queue queue, cl_mem buffer, void *
                                    cl_uint count_, const cl_event *list, cl_event *event)
 {
     return leave(enter(__func__));
+}
+
+/* ---- command buffers ---- */
+
+static cl_command_buffer_khr create_commands(cl_uint count_, const cl_command_queue *queues,
+                                             const cl_command_buffer_properties_khr *properties,
+                                             cl_int *ret_error)
+{
+    return create(enter("clCreateCommandBufferKHR"), 0, ret_error);
+}
+
+static cl_int record_kernel(cl_command_buffer_khr commands, cl_command_queue queue,
+                            const cl_ndrange_kernel_command_properties_khr *properties,
+                            cl_kernel kernel, cl_uint dims, const size_t *offset,
+                            const size_t *items, const size_t *group, cl_uint count_,
+                            const cl_sync_point_khr *list, cl_sync_point_khr *point,
+                            cl_mutable_command_khr *handle)
+{
+    const cl_int error = enter("clCommandNDRangeKernelKHR");
+    ((struct object *)commands)->recorded += error == CL_SUCCESS ? 1 : 0;
+    return leave(error);
+}
+
+static cl_int finalize_commands(cl_command_buffer_khr commands)
+{
+    return leave(enter("clFinalizeCommandBufferKHR"));
+}
+
+static cl_int enqueue_commands(cl_uint count_, cl_command_queue *queues,
+                               cl_command_buffer_khr commands, cl_uint list_count,
+                               const cl_event *list, cl_event *event)
+{
+    const cl_int error = leave(enter("clEnqueueCommandBufferKHR"));
+    for (unsigned i = 0; error == CL_SUCCESS && i < ((struct object *)commands)->recorded; i++) {
+        launch((struct object *)queues[0], NULL);
+    }
+    return error;
+}
+
+static cl_int release_commands(cl_command_buffer_khr commands)
+{
+    return release(commands);
+}
+
+API void *clGetExtensionFunctionAddressForPlatform(cl_platform_id platform, const char *name)
+{
+    static const clCreateCommandBufferKHR_fn create_ = create_commands;
+    static const clCommandNDRangeKernelKHR_fn record = record_kernel;
+    static const clFinalizeCommandBufferKHR_fn finalize = finalize_commands;
+    static const clEnqueueCommandBufferKHR_fn enqueue = enqueue_commands;
+    static const clReleaseCommandBufferKHR_fn release_ = release_commands;
+    const struct {
+        const char *name;
+        const void *function; /* where its address is */
+    } functions[] = {{"clCreateCommandBufferKHR", &create_},
+                     {"clCommandNDRangeKernelKHR", &record},
+                     {"clFinalizeCommandBufferKHR", &finalize},
+                     {"clEnqueueCommandBufferKHR", &enqueue},
+                     {"clReleaseCommandBufferKHR", &release_}};
+    void *found = NULL;
+    const cl_int error = leave(enter(__func__));
+    for (size_t i = 0; error == CL_SUCCESS && i < sizeof(functions) / sizeof(functions[0]); i++) {
+        if (strcmp(functions[i].name, name) == 0) {
+            memcpy(&found, functions[i].function, sizeof(found));
+        }
+    }
+    return found;
 }
 
 /* ---- for tests ---- */

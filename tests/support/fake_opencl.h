@@ -12,7 +12,8 @@
  *      hang                no kernel ends until there is another rule. Whoever waits for one
  *                          without limit waits until then
  *
- *  With IFD_FAKE_OPENCL_SHARED=1 its devices share memory with the host. Thread: any. */
+ *  With IFD_FAKE_OPENCL_SHARED=1 its devices share memory with the host, with
+ *  IFD_FAKE_OPENCL_RECORDS=1 they have cl_khr_command_buffer. Thread: any. */
 #ifndef INFERD_TESTS_SUPPORT_FAKE_OPENCL_H
 #define INFERD_TESTS_SUPPORT_FAKE_OPENCL_H
 

@@ -261,6 +261,29 @@ static void shared_memory_is_mapped(void)
     REQUIRE(unsetenv("IFD_FAKE_OPENCL_SHARED") == 0);
 }
 
+static void kernels_are_recorded_where_the_device_can(void)
+{
+    static const char *const functions[] = {"clGetExtensionFunctionAddressForPlatform",
+                                            "clCreateCommandBufferKHR", "clCommandNDRangeKernelKHR",
+                                            "clFinalizeCommandBufferKHR"};
+    struct ifd_err err = {0};
+    REQUIRE(setenv("IFD_FAKE_OPENCL_RECORDS", "1", 1) == 0);
+    library()->set("");
+    REQUIRE_OK(start(NULL, &err), &err);
+    EXPECT_INT(library()->calls("clEnqueueCommandBufferKHR"), 1);
+    EXPECT_INT(library()->calls("kernel"), 1);
+    EXPECT_INT(library()->calls("clEnqueueNDRangeKernel"), 0);
+    for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
+        set_rule(functions[i], 1, CL_OUT_OF_RESOURCES, 1); /* without it, kernels are launched */
+        REQUIRE_OK(start(NULL, &err), &err);
+        EXPECT_INT(library()->calls("clEnqueueNDRangeKernel"), 1);
+        fail_each(functions[i], CL_OUT_OF_RESOURCES, NULL, IFD_OK);
+    }
+    fail_each("clEnqueueCommandBufferKHR", CL_OUT_OF_RESOURCES, NULL, IFD_UNAVAILABLE);
+    fail_each("kernel", CL_OUT_OF_RESOURCES, NULL, IFD_UNAVAILABLE);
+    REQUIRE(unsetenv("IFD_FAKE_OPENCL_RECORDS") == 0);
+}
+
 static void devices_compute_apart(void)
 {
     static struct work work[2];
@@ -358,11 +381,13 @@ static void a_device_closes_while_a_kernel_does_not_end(void)
 
 static void values_of_options_are_checked(void)
 {
-    const struct ifd_backend_option transfer = {"transfer", "fast"};
+    const struct ifd_backend_option transfer = {"transfer", "fast"}, record = {"record", ""};
     struct ifd_device *none = NULL;
     struct ifd_err why = {0};
     EXPECT_CODE(open_device(&transfer, 1, &none, &why), IFD_INVALID, &why);
     EXPECT_TEXT(why.text, "transfer: got \"fast\", expected auto or copy");
+    EXPECT_CODE(open_device(&record, 1, &none, &why), IFD_INVALID, &why);
+    EXPECT_TEXT(why.text, "record: got \"\", expected auto or never");
     static const char *const bad[] = {"0", "-1", "soon", "86400001", "99999999999999999999", ""};
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         const struct ifd_backend_option option = {"timeout-ms", bad[i]};
@@ -382,6 +407,7 @@ int main(int argc, char **argv)
         T(what_fails_in_a_run_is_a_lost_device),
         T(what_is_not_needed_may_fail),
         T(shared_memory_is_mapped),
+        T(kernels_are_recorded_where_the_device_can),
         T(measurements_that_fail_choose_nothing),
         T(devices_compute_apart),
         T(a_kernel_that_never_ends_is_given_up),
