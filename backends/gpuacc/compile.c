@@ -2,6 +2,7 @@
 #include "backends/gpuacc/compile.h"
 
 #include "backends/gpuacc/constants.h"
+#include "backends/gpuacc/context.h"
 #include "backends/gpuacc/tuner.h"
 #include "backends/lowering/order.h"
 
@@ -205,6 +206,9 @@ enum ifd_code ifd_gpu_compile(struct ifd_device *device, const struct ifd_partit
                               struct ifd_partition_info *ret_info, struct ifd_err *err)
 {
     const struct ifd_alloc *alloc = device->host->alloc;
+    if (ifd_gpu_is_stuck(device)) {
+        return ifd_fail(err, IFD_UNAVAILABLE, "GpuAcc: " IFD_GPU_STUCK);
+    }
     struct ifd_partition *partition = ifd_acquire_zeroed(alloc, 1, sizeof(*partition));
     if (!partition) {
         return ifd_fail(err, IFD_NOMEM, "GpuAcc: no memory for a partition");

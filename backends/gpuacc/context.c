@@ -70,8 +70,7 @@ static void context_destroy(struct ifd_context *context)
     ifd_mutex_unlock(&device->lock);
 }
 
-/* Releases contexts whose kernels have ended. True if there are others. */
-static bool release_ended(struct ifd_device *device)
+bool ifd_gpu_is_stuck(struct ifd_device *device)
 {
     ifd_mutex_lock(&device->lock);
     struct ifd_context *context = device->stuck;
@@ -93,7 +92,7 @@ static bool release_ended(struct ifd_device *device)
 
 bool ifd_gpu_drop_stuck(struct ifd_device *device)
 {
-    const bool is_stuck = release_ended(device);
+    const bool is_stuck = ifd_gpu_is_stuck(device);
     while (device->stuck) {
         struct ifd_context *context = device->stuck;
         device->stuck = context->next;
@@ -119,8 +118,8 @@ static enum ifd_code make_memory(struct ifd_context *context, size_t bytes, stru
 static enum ifd_code context_create(struct ifd_device *device, size_t bytes,
                                     struct ifd_context **ret_context, struct ifd_err *err)
 {
-    if (release_ended(device)) {
-        return ifd_fail(err, IFD_UNAVAILABLE, "GpuAcc: a kernel that took too long still runs");
+    if (ifd_gpu_is_stuck(device)) {
+        return ifd_fail(err, IFD_UNAVAILABLE, "GpuAcc: " IFD_GPU_STUCK);
     }
     struct ifd_context *context = ifd_acquire_zeroed(device->host->alloc, 1, sizeof(*context));
     cl_int error = CL_SUCCESS;

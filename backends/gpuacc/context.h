@@ -10,8 +10,15 @@
 
 #include "backends/gpuacc/device.h"
 
+/** Why nothing new begins on a device that is stuck. */
+#define IFD_GPU_STUCK "a kernel that took too long still runs"
+
 /** As struct ifd_memory_ops says. */
 extern const struct ifd_memory_ops ifd_gpu_memory_ops;
+
+/** Releases contexts whose kernels have ended by now. True if there are others: a call of the
+ *  driver might wait for them. */
+bool ifd_gpu_is_stuck(struct ifd_device *device);
 
 /** Of a device that is being closed: releases contexts that were stuck. True if a kernel has not
  *  ended yet; then its context is leaked. */

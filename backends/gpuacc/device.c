@@ -201,7 +201,8 @@ static enum ifd_code open_chosen(struct ifd_device *device, const struct candida
     device->id = chosen->id;
     read_info(device, chosen);
     device->maps = !options->copies && device->info.shares_memory;
-    if (!options->never_records) {
+    if (options->record == IFD_GPU_RECORD_ALWAYS ||
+        (options->record == IFD_GPU_RECORD_AUTO && device->info.is_gpu)) {
         ifd_gpu_find_recording(device);
     }
     device->context = cl->CreateContext(NULL, 1, &device->id, NULL, NULL, &error);

@@ -52,13 +52,17 @@ struct ifd_device {
     struct ifd_gpu_tuner tuner;        /* of the thread that compiles */
 };
 
+/** Where kernels are recorded (record.h). auto: on GPUs; where the device is the host's processor,
+ *  a launch costs little. */
+enum ifd_gpu_record_choice { IFD_GPU_RECORD_AUTO, IFD_GPU_RECORD_ALWAYS, IFD_GPU_RECORD_NEVER };
+
 /** What a user told GpuAcc. */
 struct ifd_gpu_options {
     const char *device;      /* which one; NULL: see below */
     const char *cache;       /* folder for built programs; NULL: none */
     uint64_t timeout_ms;     /* 0: IFD_GPU_TIMEOUT_MS */
     bool copies;             /* by commands, also where host and device share memory */
-    bool never_records;      /* also where the device can */
+    uint32_t record;         /* enum ifd_gpu_record_choice */
     uint32_t tuning;         /* level (tuner.h) */
     const char *tuning_file; /* NULL: none */
 };

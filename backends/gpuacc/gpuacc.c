@@ -23,15 +23,18 @@ static enum ifd_code read_timeout(const char *value, struct ifd_gpu_options *ret
     return IFD_OK;
 }
 
-/* An option that is "auto", or the other word. */
-static enum ifd_code read_choice(const struct ifd_backend_option *option, const char *other,
-                                 bool *ret_other, struct ifd_err *err)
+/* One of three words, the last of which may be NULL. */
+static enum ifd_code read_word(const struct ifd_backend_option *option, const char *const word[3],
+                               uint32_t *ret_index, struct ifd_err *err)
 {
-    *ret_other = strcmp(option->value, other) == 0;
-    return *ret_other || strcmp(option->value, "auto") == 0
-               ? IFD_OK
-               : ifd_fail(err, IFD_INVALID, "%s: got \"%s\", expected auto or %s", option->key,
-                          option->value, other);
+    for (uint32_t i = 0; i < 3 && word[i]; i++) {
+        if (strcmp(option->value, word[i]) == 0) {
+            *ret_index = i;
+            return IFD_OK;
+        }
+    }
+    return ifd_fail(err, IFD_INVALID, "%s: got \"%s\", expected %s, %s%s%s", option->key,
+                    option->value, word[0], word[1], word[2] ? ", " : "", word[2] ? word[2] : "");
 }
 
 static enum ifd_code read_level(const char *text, uint32_t *ret, struct ifd_err *err)
@@ -48,7 +51,12 @@ static enum ifd_code read_level(const char *text, uint32_t *ret, struct ifd_err 
 static enum ifd_code read_options(const struct ifd_host *host, struct ifd_gpu_options *ret,
                                   struct ifd_err *err)
 {
+    static const char *const transfers[] = {"auto", "copy", NULL};
+    static const char *const records[] = {[IFD_GPU_RECORD_AUTO] = "auto",
+                                          [IFD_GPU_RECORD_ALWAYS] = "always",
+                                          [IFD_GPU_RECORD_NEVER] = "never"};
     enum ifd_code code = IFD_OK;
+    uint32_t transfer = 0;
     for (uint32_t i = 0; code == IFD_OK && i < host->option_count; i++) {
         const struct ifd_backend_option *option = &host->option[i];
         if (strcmp(option->key, "device") == 0) {
@@ -58,9 +66,10 @@ static enum ifd_code read_options(const struct ifd_host *host, struct ifd_gpu_op
         } else if (strcmp(option->key, "timeout-ms") == 0) {
             code = read_timeout(option->value, ret, err);
         } else if (strcmp(option->key, "transfer") == 0) {
-            code = read_choice(option, "copy", &ret->copies, err);
+            code = read_word(option, transfers, &transfer, err);
+            ret->copies = transfer == 1;
         } else if (strcmp(option->key, "record") == 0) {
-            code = read_choice(option, "never", &ret->never_records, err);
+            code = read_word(option, records, &ret->record, err);
         } else if (strcmp(option->key, "tuning-file") == 0) {
             ret->tuning_file = option->value;
         } else if (strcmp(option->key, "tuning") == 0) {

@@ -273,7 +273,7 @@ class Reloads(unittest.TestCase):
         server = support.Server(folder.name, "--admin-on-http", "--model-control-mode", "explicit",
                                 "--load-model", "*", "--strict-readiness=false",
                                 "--backend-option", "GpuAcc@copy:transfer=copy",
-                                "--backend-option", "GpuAcc@copy:record=never")
+                                "--backend-option", "GpuAcc:record=always")
         self.addCleanup(server.stop)
         counts, wrong, ends = dict.fromkeys(self.MODELS, 0), [], threading.Event()
 

@@ -343,6 +343,8 @@ static void a_kernel_that_never_ends_is_given_up(void)
 {
     static struct work work;
     struct ifd_device *device = open_hasty();
+    struct ifd_partition *other = NULL;
+    struct ifd_partition_info info = {0};
     struct ifd_err err = {0};
     float *result = NULL;
     REQUIRE_OK(begin(&work, device, &err), &err);
@@ -354,6 +356,9 @@ static void a_kernel_that_never_ends_is_given_up(void)
     EXPECT_CODE(queue_run(&work.node, work.context, work.bound, &err), IFD_UNAVAILABLE, &err);
     drop_context(&work);
     EXPECT_CODE(make_context(&work, device, &err), IFD_UNAVAILABLE, &err);
+    EXPECT_HAS(err.text, "still runs");
+    EXPECT_CODE(ifd_backend_gpuacc.compile(device, &work.node.view, NULL, &other, &info, &err),
+                IFD_UNAVAILABLE, &err);
     EXPECT_HAS(err.text, "still runs");
     EXPECT(result[0] == 7); /* nobody writes what nobody waits for */
     library()->set("");
@@ -385,9 +390,9 @@ static void values_of_options_are_checked(void)
     struct ifd_device *none = NULL;
     struct ifd_err why = {0};
     EXPECT_CODE(open_device(&transfer, 1, &none, &why), IFD_INVALID, &why);
-    EXPECT_TEXT(why.text, "transfer: got \"fast\", expected auto or copy");
+    EXPECT_TEXT(why.text, "transfer: got \"fast\", expected auto, copy");
     EXPECT_CODE(open_device(&record, 1, &none, &why), IFD_INVALID, &why);
-    EXPECT_TEXT(why.text, "record: got \"\", expected auto or never");
+    EXPECT_TEXT(why.text, "record: got \"\", expected auto, always, never");
     static const char *const bad[] = {"0", "-1", "soon", "86400001", "99999999999999999999", ""};
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         const struct ifd_backend_option option = {"timeout-ms", bad[i]};
