@@ -1,7 +1,6 @@
 /* cast, and comparisons of numbers that are no 8-bit numbers. */
+#include "backends/gpuacc/ops/pairs.h"
 #include "backends/gpuacc/ops/table.h"
-
-#define RANK 6 /* of kernels/compare.cl */
 
 /* ---- cast ---- */
 
@@ -46,18 +45,10 @@ const struct ifd_gpu_driver ifd_gpu_driver_cast = {cast_takes, cast_lower};
 
 /* ---- comparisons ---- */
 
-static struct ifd_low_broadcast broadcast_of(const struct ifd_node_view *node)
-{
-    struct ifd_low_broadcast broadcast;
-    ifd_low_broadcast_init(&node->input[0].desc->shape, &node->input[1].desc->shape,
-                           &node->output[0].shape, &broadcast);
-    return broadcast;
-}
-
 static bool compares_numbers(const struct ifd_node_view *node)
 {
     const enum ifd_dtype in = node->input[0].desc->dtype;
-    return (in == IFD_F32 || in == IFD_S32 || in == IFD_S64) && broadcast_of(node).rank <= RANK;
+    return (in == IFD_F32 || in == IFD_S32 || in == IFD_S64) && ifd_gpu_pairs_fit(node);
 }
 
 static bool compare_takes(const struct ifd_node_view *node, struct ifd_err *reason)
@@ -71,32 +62,21 @@ static bool compare_takes(const struct ifd_node_view *node, struct ifd_err *reas
 
 static const char *comparison(enum ifd_op op)
 {
-    return op == IFD_OP_EQUAL        ? "=="
-           : op == IFD_OP_NOT_EQUAL  ? "!="
-           : op == IFD_OP_LESS       ? "<"
-           : op == IFD_OP_LESS_EQUAL ? "<="
-           : op == IFD_OP_GREATER    ? ">"
-                                     : ">=";
+    return op == IFD_OP_EQUAL        ? "(a) == (b) ? 1 : 0"
+           : op == IFD_OP_NOT_EQUAL  ? "(a) != (b) ? 1 : 0"
+           : op == IFD_OP_LESS       ? "(a) < (b) ? 1 : 0"
+           : op == IFD_OP_LESS_EQUAL ? "(a) <= (b) ? 1 : 0"
+           : op == IFD_OP_GREATER    ? "(a) > (b) ? 1 : 0"
+                                     : "(a) >= (b) ? 1 : 0";
 }
 
 static enum ifd_code compare_lower(struct ifd_gpu_lowering *lowering,
                                    const struct ifd_partition_node *node, struct ifd_err *err)
 {
-    if (!compares_numbers(&node->view)) {
-        return ifd_gpu_table_lower(lowering, node, err);
-    }
-    const struct ifd_low_broadcast broadcast = broadcast_of(&node->view);
-    const size_t count = ifd_gpu_elements(&node->view.output[0].shape);
-    struct ifd_gpu_call call = ifd_gpu_call(IFD_GPU_compare);
-    ifd_gpu_define(&call, "#define IN %s\n#define COMPARE(a, b) ((a) %s (b))\n",
-                   ifd_gpu_number_type(node->view.input[0].desc->dtype), comparison(node->view.op));
-    ifd_gpu_in(&call, node->input_value[0]);
-    ifd_gpu_in(&call, node->input_value[1]);
-    ifd_gpu_out(&call, node->output_value[0]);
-    ifd_gpu_int(&call, (int64_t)count);
-    ifd_gpu_broadcast(&call, &broadcast, RANK);
-    ifd_gpu_items(&call, count, 1, 1);
-    return ifd_gpu_add_step(lowering, &call, ifd_gpu_op_name(node->view.op), 0, err);
+    const char *in = ifd_gpu_number_type(node->view.input[0].desc->dtype);
+    return compares_numbers(&node->view)
+               ? ifd_gpu_pairs_lower(lowering, node, in, "uchar", comparison(node->view.op), err)
+               : ifd_gpu_table_lower(lowering, node, err);
 }
 
 const struct ifd_gpu_driver ifd_gpu_driver_compare = {compare_takes, compare_lower};

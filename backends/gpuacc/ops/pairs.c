@@ -1,0 +1,131 @@
+/* Pairs of numbers; arithmetic of integers, operators of bits. */
+#include "backends/gpuacc/ops/pairs.h"
+#include "inferd/op_attrs.h"
+
+#define RANK 6 /* of kernels/pairs.cl */
+
+static struct ifd_low_broadcast broadcast_of(const struct ifd_node_view *node)
+{
+    struct ifd_low_broadcast broadcast;
+    ifd_low_broadcast_init(&node->input[0].desc->shape, &node->input[1].desc->shape,
+                           &node->output[0].shape, &broadcast);
+    return broadcast;
+}
+
+bool ifd_gpu_pairs_fit(const struct ifd_node_view *node)
+{
+    return broadcast_of(node).rank <= RANK;
+}
+
+enum ifd_code ifd_gpu_pairs_lower(struct ifd_gpu_lowering *lowering,
+                                  const struct ifd_partition_node *node, const char *in,
+                                  const char *out, const char *combine, struct ifd_err *err)
+{
+    const struct ifd_low_broadcast broadcast = broadcast_of(&node->view);
+    const size_t count = ifd_gpu_elements(&node->view.output[0].shape);
+    struct ifd_gpu_call call = ifd_gpu_call(IFD_GPU_pairs);
+    ifd_gpu_define(&call, "#define IN %s\n#define OUT %s\n#define COMBINE(a, b) (%s)\n", in, out,
+                   combine);
+    ifd_gpu_in(&call, node->input_value[0]);
+    ifd_gpu_in(&call, node->input_value[1]);
+    ifd_gpu_out(&call, node->output_value[0]);
+    ifd_gpu_int(&call, (int64_t)count);
+    ifd_gpu_broadcast(&call, &broadcast, RANK);
+    ifd_gpu_items(&call, count, 1, 1);
+    return ifd_gpu_add_step(lowering, &call, ifd_gpu_op_name(node->view.op), 0, err);
+}
+
+/* ---- integers ---- */
+
+/* What the result of a and b (or of v alone) is; NULL: it is not here. Division by zero is an error
+ * that a kernel cannot report. */
+struct formula {
+    const char *combine, *convert;
+    bool compares; /* signed numbers; else unsigned ones, which wrap around */
+    bool takes_bytes;
+};
+
+static struct formula formula_of(enum ifd_op op)
+{
+    switch ((unsigned)op) {
+    case IFD_OP_ADD:
+        return (struct formula){.combine = "(a) + (b)"};
+    case IFD_OP_SUB:
+        return (struct formula){.combine = "(a) - (b)"};
+    case IFD_OP_MUL:
+        return (struct formula){.combine = "(a) * (b)"};
+    case IFD_OP_SQUARED_DIFFERENCE:
+        return (struct formula){.combine = "((a) - (b)) * ((a) - (b))"};
+    case IFD_OP_MINIMUM:
+        return (struct formula){.combine = "(a) < (b) ? (a) : (b)", .compares = true};
+    case IFD_OP_MAXIMUM:
+        return (struct formula){.combine = "(a) > (b) ? (a) : (b)", .compares = true};
+    case IFD_OP_BITWISE_AND:
+        return (struct formula){.combine = "(a) & (b)", .takes_bytes = true};
+    case IFD_OP_BITWISE_OR:
+        return (struct formula){.combine = "(a) | (b)", .takes_bytes = true};
+    case IFD_OP_BITWISE_XOR:
+        return (struct formula){.combine = "(a) ^ (b)", .takes_bytes = true};
+    case IFD_OP_NEG:
+        return (struct formula){.convert = "0 - (v)"};
+    case IFD_OP_ABS:
+        return (struct formula){.convert = "(v) < 0 ? (OUT)0 - (v) : (v)", .compares = true};
+    case IFD_OP_SIGN:
+        return (struct formula){.convert = "((v) > 0) - ((v) < 0)", .compares = true};
+    default:
+        return (struct formula){NULL, NULL, false, false};
+    }
+}
+
+static bool has_activation(const struct ifd_node_view *node)
+{
+    const struct ifd_binary_attrs *attrs = node->attrs;
+    const bool is_arithmetic = node->op == IFD_OP_ADD || node->op == IFD_OP_SUB ||
+                               node->op == IFD_OP_MUL || node->op == IFD_OP_SQUARED_DIFFERENCE ||
+                               node->op == IFD_OP_MINIMUM || node->op == IFD_OP_MAXIMUM;
+    return is_arithmetic && attrs->activation != IFD_ACT_NONE;
+}
+
+bool ifd_gpu_integers_take(const struct ifd_node_view *node)
+{
+    const enum ifd_dtype dtype = node->output[0].dtype;
+    const struct formula formula = formula_of(node->op);
+    const bool has_type = dtype == IFD_S32 || dtype == IFD_S64 ||
+                          (formula.takes_bytes && ifd_gpu_number_type(dtype) && dtype != IFD_F32);
+    return has_type && node->input[0].desc->dtype == dtype && !has_activation(node) &&
+           (formula.convert != NULL || (formula.combine != NULL && ifd_gpu_pairs_fit(node)));
+}
+
+enum ifd_code ifd_gpu_integers_lower(struct ifd_gpu_lowering *lowering,
+                                     const struct ifd_partition_node *node, struct ifd_err *err)
+{
+    const struct ifd_desc *out = &node->view.output[0];
+    const struct formula formula = formula_of(node->view.op);
+    const char *type = formula.compares ? ifd_gpu_number_type(out->dtype)
+                                        : ifd_gpu_element_type(ifd_dtype_bytes(out->dtype));
+    const size_t count = ifd_gpu_elements(&out->shape);
+    if (formula.combine) {
+        return ifd_gpu_pairs_lower(lowering, node, type, type, formula.combine, err);
+    }
+    struct ifd_gpu_call call = ifd_gpu_call(IFD_GPU_cast);
+    ifd_gpu_define(&call, "#define IN %s\n#define OUT %s\n#define CONVERT(v) ((OUT)(%s))\n", type,
+                   type, formula.convert);
+    ifd_gpu_in(&call, node->input_value[0]);
+    ifd_gpu_out(&call, node->output_value[0]);
+    ifd_gpu_int(&call, (int64_t)count);
+    ifd_gpu_items(&call, count, 1, 1);
+    return ifd_gpu_add_step(lowering, &call, ifd_gpu_op_name(node->view.op), 0, err);
+}
+
+/* ---- operators of bits ---- */
+
+static bool bitwise_takes(const struct ifd_node_view *node, struct ifd_err *reason)
+{
+    if (!ifd_gpu_integers_take(node)) {
+        ifd_fail(reason, IFD_UNSUPPORTED, "type %s", ifd_dtype_name(node->output[0].dtype));
+        return false;
+    }
+    return true;
+}
+
+const struct ifd_gpu_driver ifd_gpu_driver_bitwise = {bitwise_takes, ifd_gpu_integers_lower};
