@@ -12,8 +12,8 @@
 /* For this long after other threads worked, the loop spins only if no request is open: more such
  * requests are on their way. */
 #define CALM_NS UINT64_C(10000000)
-/* Handing a run to a worker and back costs this much, so shorter ones are done by the loop, in one
- * turn for at most TURN_NS: other connections wait meanwhile. */
+/* Handing a run to a worker and back costs this much, and waking helpers for it, too. So shorter
+ * ones are done by the loop, in one turn for at most TURN_NS: other connections wait meanwhile. */
 #define HAND_OVER_NS UINT64_C(20000)
 #define TURN_NS      UINT64_C(1000000)
 /* A run shorter than expected weighs a half, a longer one a sixteenth: then about one in six is
@@ -38,6 +38,11 @@ uint64_t ifd_pulse_due(const struct ifd_pulse *pulse, int64_t batch, uint64_t st
         return 0;
     }
     return pulse->run_ns > LEAD_NS ? start_ns + pulse->run_ns - LEAD_NS : start_ns;
+}
+
+bool ifd_pulse_is_short(const struct ifd_pulse *pulse)
+{
+    return pulse->run_ns > 0 && pulse->run_ns <= HAND_OVER_NS;
 }
 
 static bool may_wait(const struct ifd_ahead *ahead, const struct ifd_lane *lane)
@@ -90,7 +95,7 @@ bool ifd_ahead_runs_here(const struct ifd_ahead *ahead, const struct ifd_pulse *
     if (pulse->run_ns == 0 || pulse->run_ns > ahead->here_ns) {
         return false;
     }
-    return (pulse->run_ns <= HAND_OVER_NS && ahead->turn_ns < TURN_NS) ||
+    return (ifd_pulse_is_short(pulse) && ahead->turn_ns < TURN_NS) ||
            ahead->connections(ahead->connections_arg) == 1;
 }
 

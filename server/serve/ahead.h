@@ -35,6 +35,8 @@ struct ifd_pulse {
 void ifd_pulse_learn(struct ifd_pulse *pulse, int64_t batch, uint64_t took_ns);
 /** Returns when to be awake for the result of a run that starts at start_ns; 0: unknown. */
 uint64_t ifd_pulse_due(const struct ifd_pulse *pulse, int64_t batch, uint64_t start_ns);
+/** True if a run is expected to take less than waking a thread for it. */
+bool ifd_pulse_is_short(const struct ifd_pulse *pulse);
 
 struct ifd_ahead {
     struct ifd_loop *loop;

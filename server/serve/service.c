@@ -407,7 +407,9 @@ static void begun(struct ifd_service *service, struct ifd_model_ref *ref)
     struct ifd_served *served = ((struct ifd_version *)ref)->served;
     ifd_ahead_begun(&service->ahead);
     ifd_count_begun(served);
-    ifd_lane_expect(served->lane);
+    if (!ifd_pulse_is_short(&served->pulse)) {
+        ifd_lane_expect(served->lane);
+    }
 }
 
 static void coming(struct ifd_service *service, struct ifd_model_ref *ref)

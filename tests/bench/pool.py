@@ -104,11 +104,10 @@ class Load:
     """wrk at work."""
 
     def __init__(self, folder, server, model, body, connections, seconds, query=""):
-        script = os.path.join(folder, "post.lua")
-        with open(script, "w") as out:
+        with tempfile.NamedTemporaryFile("w", dir=folder, suffix=".lua", delete=False) as out:
             out.write(SCRIPT)
         self.process = subprocess.Popen(
-            ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--timeout", "30s", "-s", script,
+            ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--timeout", "30s", "-s", out.name,
              f"{server.url}/v2/models/{model}/infer{query}"],
             stdout=subprocess.PIPE, text=True,
             env=dict(os.environ, BODY=body.path, TYPE=body.kind, HEAD=body.head))

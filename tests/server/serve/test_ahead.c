@@ -30,6 +30,16 @@ static void pulse_of_short_runs_is_due_at_once(void)
     EXPECT_INT(ifd_pulse_due(&pulse, 1, 5000 * US), 5000 * US);
 }
 
+static void only_known_runs_are_short(void)
+{
+    struct ifd_pulse pulse = {0};
+    EXPECT(!ifd_pulse_is_short(&pulse));
+    ifd_pulse_learn(&pulse, 1, 20 * US);
+    EXPECT(ifd_pulse_is_short(&pulse));
+    ifd_pulse_learn(&pulse, 2, 21 * US);
+    EXPECT(!ifd_pulse_is_short(&pulse));
+}
+
 static void pulse_follows_the_shorter_runs(void)
 {
     struct ifd_pulse pulse = {0};
@@ -131,6 +141,7 @@ int main(int argc, char **argv)
         T(pulse_of_unknown_batch_is_never_due),
         T(pulse_is_due_before_the_end_of_the_run),
         T(pulse_of_short_runs_is_due_at_once),
+        T(only_known_runs_are_short),
         T(pulse_follows_the_shorter_runs),
         T(pulse_of_another_batch_starts_anew),
         T(only_short_runs_of_one_connection_are_done_here),
