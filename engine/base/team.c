@@ -240,6 +240,12 @@ void ifd_team_expect(const struct ifd_team *team)
     }
 }
 
+bool ifd_team_sleeps(const struct ifd_team *team)
+{
+    const struct team_impl *impl = team->context;
+    return impl && atomic_load_explicit(&impl->sleepers, memory_order_relaxed) == impl->started;
+}
+
 void ifd_team_rest(const struct ifd_team *team)
 {
     struct team_impl *impl = team->context;

@@ -33,6 +33,8 @@ struct ifd_team ifd_team_part(const struct ifd_team *team, uint32_t count);
 /** A run of team->count threads will come soon: as many sleeping helpers wake up and spin for at
  *  least 50 µs. Thread: any, at any time. */
 void ifd_team_expect(const struct ifd_team *team);
+/** True if all helpers sleep: the next run would have to wake them. Thread: any, at any time. */
+bool ifd_team_sleeps(const struct ifd_team *team);
 /** No run will come soon: helpers sleep at once and free their cores. Thread: any, at any time. */
 void ifd_team_rest(const struct ifd_team *team);
 

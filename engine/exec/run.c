@@ -68,6 +68,15 @@ static struct ifd_instance_table *choose(struct ifd_instance *instance, int64_t 
     return &instance->table[i];
 }
 
+/* A helper that sleeps comes too late for a run of this length, and waking it takes time from the
+ * run and a core from the client. */
+#define WAKE_NS UINT64_C(100000)
+
+static bool pays_waking(const struct ifd_instance *instance, const struct ifd_pace *pace)
+{
+    return pace->mean_ns == 0 || pace->mean_ns > WAKE_NS || !ifd_team_sleeps(&instance->team);
+}
+
 /* Runs a chunk with as many threads as pay and have cores. */
 static enum ifd_code run_chunk(struct ifd_instance *instance, struct ifd_instance_table *table,
                                const struct ifd_callers *callers, struct ifd_chunk chunk,
@@ -76,7 +85,8 @@ static enum ifd_code run_chunk(struct ifd_instance *instance, struct ifd_instanc
     const uint32_t threads = ifd_pace_choose(&table->pace);
     struct ifd_team team = instance->team;
     const uint64_t before = ifd_monotonic_ns();
-    team.count = ifd_cores_take(instance->cores, threads, before);
+    team.count =
+        ifd_cores_take(instance->cores, pays_waking(instance, &table->pace) ? threads : 1, before);
     atomic_store_explicit(&instance->is_alone, team.count == 1, memory_order_relaxed);
     ifd_io_bind(instance, table->executable, callers, chunk);
     ifd_executable_bind(table->executable, table->pointer, instance->input, instance->output);

@@ -1,6 +1,7 @@
 #include "tests/support/fail_alloc.h"
 #include "tests/support/model.h"
 
+#include <sched.h>
 #include <string.h>
 
 #define CHANNELS 5
@@ -390,6 +391,24 @@ static void a_run_counts_for_its_pace_if_it_had_the_cores_that_it_wanted(void)
     end(&f);
 }
 
+static void a_short_run_wakes_no_helper(void)
+{
+    struct fixture f;
+    begin_threads(&f, 2);
+    struct ifd_pace *pace = &f.instance->table[0].pace;
+    pace->window_ns = UINT64_MAX;
+    for (int is_long = 0; is_long < 2; is_long++) {
+        ifd_team_rest(&f.instance->team);
+        while (!ifd_team_sleeps(&f.instance->team)) {
+            (void)sched_yield();
+        }
+        pace->mean_ns = is_long ? 100001 : 100000;
+        run(&f);
+        EXPECT(atomic_load(&f.instance->is_alone) == !is_long);
+    }
+    end(&f);
+}
+
 static void a_run_wants_no_more_threads_than_there_are_cores(void)
 {
     struct fixture f;
@@ -752,6 +771,7 @@ int main(int argc, char **argv)
         T(a_run_gives_its_cores_back),
         T(instances_of_an_engine_share_its_threads),
         T(a_run_counts_for_its_pace_if_it_had_the_cores_that_it_wanted),
+        T(a_short_run_wakes_no_helper),
         T(a_run_wants_no_more_threads_than_there_are_cores),
         T(plans_of_larger_batches_share_constants),
         T(samples_of_other_models_run_one_by_one),
