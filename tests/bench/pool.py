@@ -17,6 +17,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -25,6 +26,7 @@ import time
 import urllib.request
 
 CONNECTIONS = (1, 2, 4, 8, 32)
+PEER_SECONDS = 30 # for a peer's start
 TICK = os.sysconf("SC_CLK_TCK")
 BYTES = {"FP32": 4, "UINT8": 1, "INT8": 1, "INT32": 4, "FP16": 2, "INT64": 8, "BOOL": 1}
 SCRIPT = """
@@ -258,28 +260,46 @@ def pictures(args, folder, stack):
 
 # ---- beside what people build in Python ----
 
-def pipeline(args, folder, stack):
+def frames_of(args, peer):
+    """Frames a second; None if its workers end early, for which it waits without end."""
     script = os.path.join(os.path.dirname(__file__), "../../../shared/peers/pipeline.py")
+    process = subprocess.Popen(
+        [args.python, script, *peer, args.file, args.jpeg, "--seconds", str(args.seconds),
+         "--task", args.task, "--workers", str(os.cpu_count())],
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, start_new_session=True)
+    try:
+        out = process.communicate(timeout=PEER_SECONDS + args.seconds)[0]
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        return None
+    return json.loads(out.splitlines()[-1])["frames_a_second"] if process.returncode == 0 else None
+
+
+def pipeline(args, folder, stack):
     peers = [(decoder, engine) for decoder in ("pillow", "opencv")
              for engine in ("litert", "openvino")]
     rates = {peer: [] for peer in peers}
-    ours = []
+    ours, broken = [], set()
     server = Server(args.new, repository(folder, {"net": (args.file, "")}))
     stack.callback(server.stop)
     with open(args.jpeg, "rb") as file:
         body = Body(folder, file.read(), "image/jpeg")
     for i in range(args.rounds):
         for peer in peers:
-            out = subprocess.run(
-                [args.python, script, *peer, args.file, args.jpeg, "--seconds", str(args.seconds),
-                 "--task", args.task, "--workers", str(os.cpu_count())],
-                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True, text=True).stdout
-            rates[peer].append(json.loads(out.splitlines()[-1])["frames_a_second"])
+            if peer in broken:
+                continue
+            figure = frames_of(args, peer)
+            if figure is None:
+                broken.add(peer)
+                continue
+            rates[peer].append(figure)
             got = Load(folder, server, "net", body, 8, args.seconds).wait()
             ours.append(got[1])
-    best = max(peers, key=lambda peer: middle(rates[peer]))
+    best = max(set(peers) - broken, key=lambda peer: middle(rates[peer]))
     for peer in peers:
-        print(f"{' + '.join(peer)}: {middle(rates[peer]):.0f} frames a second")
+        print(f"{' + '.join(peer)}: " + ("does not run this model" if peer in broken else
+                                         f"{middle(rates[peer]):.0f} frames a second"))
     print(f"inferd: {middle(ours):.0f}, {middle(ours) / middle(rates[best]):.2f} times "
           f"{' + '.join(best)}", flush=True)
 
