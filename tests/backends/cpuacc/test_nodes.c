@@ -186,6 +186,40 @@ static void grouped_conv(struct trial *t)
     }
 }
 
+/* softmax(x k scale + mask) v, all or some of which becomes one step. */
+static void attention(struct trial *t)
+{
+    const int64_t batch = pick(t, 1, 2), heads = pick(t, 1, 3), rows = pick(t, 1, 60);
+    const int64_t depth = pick(t, 1, 40), columns = pick(t, 1, 70), wide = pick(t, 1, 40);
+    const struct ifd_shape of_k = SHAPE(batch, heads, depth, columns);
+    const struct ifd_shape of_v = SHAPE(batch, heads, columns, wide);
+    const struct ifd_shape masks[] = {SHAPE(rows, columns), SHAPE(batch, 1, 1, columns),
+                                      SHAPE(1, heads, rows, columns)};
+    const float number[1] = {0.25f};
+    t->input = add_value(t, IFD_F32, SHAPE(batch, heads, rows, depth), none);
+    const uint32_t k = constant(t, add_value(t, IFD_F32, of_k, none), NULL);
+    const uint32_t v = constant(t, add_value(t, IFD_F32, of_v, none), NULL);
+    uint32_t x = add_value(t, IFD_F32, (struct ifd_shape){0}, none);
+    (void)add_node(t, IFD_OP_BATCH_MATMUL, (const uint32_t[]){t->input, k}, 2, x);
+    const uint32_t factor = constant(t, add_value(t, IFD_F32, SHAPE(1), none), number);
+    const uint32_t mask = constant(t, add_value(t, IFD_F32, masks[pick(t, 0, 2)], none), NULL);
+    const uint32_t other[] = {factor, mask};
+    static const enum ifd_op op[] = {IFD_OP_MUL, IFD_OP_ADD};
+    for (int i = 0; i < 2; i++) {
+        const uint32_t both[] = {x, other[i]};
+        if (pick(t, 0, 2) > 0) {
+            x = add_value(t, IFD_F32, (struct ifd_shape){0}, none);
+            (void)add_node(t, op[i], both, 2, x);
+        }
+    }
+    const uint32_t scores = x;
+    x = add_value(t, IFD_F32, (struct ifd_shape){0}, none);
+    ((struct ifd_softmax_attrs *)attrs_of(add_node(t, IFD_OP_SOFTMAX, &scores, 1, x)))->beta = 1;
+    const uint32_t factors[] = {x, v};
+    (void)add_node(t, IFD_OP_BATCH_MATMUL, factors, 2,
+                   add_value(t, IFD_F32, (struct ifd_shape){0}, none));
+}
+
 /* A bias of 64 bits, of 32, or none. */
 static uint32_t wide_bias(struct trial *t, int64_t count)
 {
@@ -510,6 +544,7 @@ NODE(transpose_conv2d_of_floats, transpose_conv_f32)
 NODE(transpose_conv2d_of_8_bits, transpose_conv_s8)
 NODE(convolution_with_a_bound_between_two_steps, clamped_conv)
 NODE(convolution_of_groups, grouped_conv)
+NODE(attention, attention)
 NODE(convolution_of_16_bits, conv_s16)
 NODE(fully_connected_of_16_bits, fully_connected_s16)
 NODE(tile, tile)
@@ -649,6 +684,7 @@ int main(int argc, char **argv)
         T(averages_of_8_bits_over_huge_windows_are_left_to_others),
         T(convolution_with_a_bound_between_two_steps_equals_its_reference),
         T(convolution_of_groups_equals_its_reference),
+        T(attention_equals_its_reference),
         T(convolution_of_16_bits_equals_its_reference),
         T(fully_connected_of_16_bits_equals_its_reference),
         T(tile_equals_its_reference),

@@ -211,62 +211,79 @@ static void prelu(size_t rows, size_t n, const float *in, size_t in_row, const f
     }
 }
 
-#define MATMUL_ROWS 4
-#define MATMUL_VECS 2
+/* As many rows as there are registers for their sums, two vectors each. */
+#define MATMUL_ROWS (VF_REGISTERS >= 32 ? 8 : 4)
 
-/* rows <= MATMUL_ROWS of the result, columns from c on: MATMUL_VECS vectors, or last columns of
- * one. Rows beyond the last repeat it. */
+/* Columns from c on, vecs vectors of them, of rows <= tall rows; of the last vector only `last`
+ * columns if that is not 0. Rows beyond the last repeat it. */
 INLINE void matmul_block(const struct ifd_matmul_args *p, size_t i, size_t rows, size_t c,
-                         const size_t vecs, size_t last)
+                         const size_t tall, const size_t vecs, size_t last)
 {
-    vf sum[MATMUL_ROWS][MATMUL_VECS];
-    const float *a[MATMUL_ROWS];
-    for (size_t r = 0; r < MATMUL_ROWS; r++) {
+    vf sum[8][2];
+    const float *a[8];
+    UNROLL for (size_t r = 0; r < tall; r++)
+    {
         a[r] = p->a + (i + (r < rows ? r : rows - 1)) * p->a_row;
-        for (size_t v = 0; v < vecs; v++) {
+        UNROLL for (size_t v = 0; v < vecs; v++)
+        {
             sum[r][v] = vf_set1(0.0f);
         }
     }
     const float *b = p->b + c;
     for (size_t l = 0; l < p->k; l++, b += p->b_row) {
-        vf column[MATMUL_VECS];
-        for (size_t v = 0; v < vecs; v++) {
-            column[v] = last > 0 ? vf_load_n(b, last) : vf_load(b + v * VF_LANES);
+        vf column[2];
+        UNROLL for (size_t v = 0; v < vecs; v++)
+        {
+            column[v] = last > 0 && v + 1 == vecs ? vf_load_n(b + v * VF_LANES, last)
+                                                  : vf_load(b + v * VF_LANES);
         }
-        for (size_t r = 0; r < MATMUL_ROWS; r++) {
+        UNROLL for (size_t r = 0; r < tall; r++)
+        {
             const vf x = vf_set1(a[r][l * p->a_step]);
-            for (size_t v = 0; v < vecs; v++) {
+            UNROLL for (size_t v = 0; v < vecs; v++)
+            {
                 sum[r][v] = vf_fma(x, column[v], sum[r][v]);
             }
         }
     }
-    for (size_t r = 0; r < rows; r++) {
-        float *out = p->out + (i + r) * p->n + c;
-        for (size_t v = 0; v < vecs; v++) {
+    UNROLL for (size_t r = 0; r < tall; r++)
+    {
+        if (r < rows) {
+            float *out = p->out + (i + r) * p->n + c;
+            if (vecs == 2) {
+                vf_store(out, sum[r][0]);
+            }
             if (last > 0) {
-                vf_store_n(out, sum[r][v], last);
+                vf_store_n(out + (vecs - 1) * VF_LANES, sum[r][vecs - 1], last);
             } else {
-                vf_store(out + v * VF_LANES, sum[r][v]);
+                vf_store(out + (vecs - 1) * VF_LANES, sum[r][vecs - 1]);
             }
         }
     }
 }
 
+INLINE void matmul_rows(const struct ifd_matmul_args *p, size_t i, size_t rows, const size_t tall)
+{
+    size_t c = 0;
+    for (; c + 2 * VF_LANES <= p->n; c += 2 * VF_LANES) {
+        matmul_block(p, i, rows, c, tall, 2, 0);
+    }
+    if (c + VF_LANES < p->n) {
+        matmul_block(p, i, rows, c, tall, 2, p->n - c - VF_LANES);
+    } else if (c < p->n) {
+        matmul_block(p, i, rows, c, tall, 1, p->n - c);
+    }
+}
+
 static void matmul(const struct ifd_matmul_args *p)
 {
-    const size_t wide = MATMUL_VECS * VF_LANES;
-    for (size_t i = 0; i < p->m; i += MATMUL_ROWS) {
-        const size_t rows = p->m - i < MATMUL_ROWS ? p->m - i : MATMUL_ROWS;
-        size_t c = 0;
-        for (; c + wide <= p->n; c += wide) {
-            matmul_block(p, i, rows, c, MATMUL_VECS, 0);
-        }
-        for (; c + VF_LANES <= p->n; c += VF_LANES) {
-            matmul_block(p, i, rows, c, 1, 0);
-        }
-        if (c < p->n) {
-            matmul_block(p, i, rows, c, 1, p->n - c);
-        }
+    size_t i = 0;
+    for (; i + 4 < p->m; i += MATMUL_ROWS) {
+        const size_t left = p->m - i;
+        matmul_rows(p, i, left < MATMUL_ROWS ? left : MATMUL_ROWS, MATMUL_ROWS);
+    }
+    if (i < p->m) {
+        matmul_rows(p, i, p->m - i, 4);
     }
 }
 
