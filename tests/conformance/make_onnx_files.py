@@ -1,4 +1,4 @@
-"""Writes the models of tests/conformance/onnx: operators of com.microsoft and quantized ones, with
+"""Writes the models of tests/conformance/onnx: operators of other domains and quantized ones, with
 inputs and the answers of ONNX Runtime, both as constants that no node reads.
 
     python tests/conformance/make_onnx_files.py [name …]     needs onnx and onnxruntime from PyPI
@@ -15,6 +15,7 @@ FOLDER = pathlib.Path(__file__).resolve().parent / "onnx"
 F = np.float32
 U8, S8, S32, S64 = np.uint8, np.int8, np.int32, np.int64
 MS = "com.microsoft"
+ML = "ai.onnx.ml"
 RNG = np.random.default_rng(11)
 
 
@@ -31,16 +32,18 @@ def node(op, inputs, outputs=("y",), domain="", **attributes):
     return helper.make_node(op, list(inputs), list(outputs), domain=domain, **attributes)
 
 
-def write(name, nodes, given, constants=(), outputs=("y",), opset=17):
-    """given and constants: pairs of name and array."""
+def write(name, nodes, given, constants=(), outputs=("y",), opset=17, labels=None):
+    """given and constants: pairs of name and array. labels: of a ZipMap behind the last output,
+    whose answers are the numbers of its maps."""
     if sys.argv[1:] and name not in sys.argv[1:]:
         return
     constants = [numpy_helper.from_array(np.asarray(a), n) for n, a in constants]
     ports = [helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(a.dtype), a.shape)
              for n, a in given]
-    sets = [helper.make_opsetid("", opset), helper.make_opsetid(MS, 1)]
+    other = (ML, 3) if any(n.domain == ML for n in nodes) else (MS, 1)
+    sets = [helper.make_opsetid("", opset), helper.make_opsetid(*other)]
 
-    def model(outs, extra):
+    def model(outs, extra, nodes=nodes):
         graph = helper.make_graph(nodes, "g", ports, outs, constants + extra)
         made = helper.make_model(graph, opset_imports=sets, ir_version=8)
         made.producer_name = f"answers: ONNX Runtime {onnxruntime.__version__}"
@@ -54,9 +57,15 @@ def write(name, nodes, given, constants=(), outputs=("y",), opset=17):
     answers = session.run(list(outputs), dict(given))
     known = [helper.make_tensor_value_info(o, helper.np_dtype_to_tensor_dtype(a.dtype), a.shape)
              for o, a in zip(outputs, answers)]
+    if labels:
+        maps = helper.make_map_type_proto(TensorProto.INT64, helper.make_tensor_type_proto(
+            TensorProto.FLOAT, None))
+        known[-1] = helper.make_value_info("maps", helper.make_sequence_type_proto(maps))
+        nodes = [*nodes, node("ZipMap", [outputs[-1]], ["maps"], ML, classlabels_int64s=labels)]
+        outputs = (*outputs[:-1], "maps")
     extra = [numpy_helper.from_array(a, "given:" + n) for n, a in given]
     extra += [numpy_helper.from_array(a, "wanted:" + n) for n, a in zip(outputs, answers)]
-    (FOLDER / f"{name}.onnx").write_bytes(model(known, extra))
+    (FOLDER / f"{name}.onnx").write_bytes(model(known, extra, nodes))
     print(name)
 
 
@@ -240,9 +249,85 @@ def qlinear():
         ], [("x", stored(dtype, 1, 3, 5, 4))], constants + [shape], ["d", "e", "y"])
 
 
+def trees(count, columns, results, low):
+    """Attributes of trees of random shape, whose leaves have a weight for each result."""
+    nodes = {n: [] for n in ("treeids", "nodeids", "featureids", "values", "modes", "truenodeids",
+                             "falsenodeids")}
+    votes = {n: [] for n in ("treeids", "nodeids", "ids", "weights")}
+    for tree in range(count):
+        size = int(RNG.integers(1, 8)) * 2 + 1
+        rows = [[tree, i, 0, 0.0, "LEAF", 0, 0] for i in range(size)]
+        open_leaves, made = [0], 1
+        while made < size:
+            at = open_leaves.pop(int(RNG.integers(len(open_leaves))))
+            rows[at][2:] = [int(RNG.integers(columns)), float(F(RNG.uniform(-1, 1))), "BRANCH_LEQ",
+                            made, made + 1]
+            open_leaves += [made, made + 1]
+            made += 2
+        for row in rows:
+            for values, number in zip(nodes.values(), row):
+                values.append(number)
+        for at in open_leaves:
+            for result in range(results):
+                for name, number in zip(votes, (tree, at, result, float(F(RNG.uniform(low, 1))))):
+                    votes[name].append(number)
+    return {"nodes_" + n: v for n, v in nodes.items()}, votes
+
+
+def ml():
+    x = ("x", real(5, 4))
+    y = {"domain": ML}
+    write("scaler", [node("Scaler", "x", offset=[1.0, 0.5, 0.0, -2.0],
+                          scale=[2.0, 1.0, 0.5, -1.0], **y)], [x])
+    for norm in ("MAX", "L1", "L2"):
+        write("normalizer_" + norm.lower(), [node("Normalizer", "x", norm=norm, **y)], [x])
+    write("binarizer", [node("Binarizer", "x", threshold=0.25, **y)], [x])
+    gaps = x[1].copy()
+    gaps[1, 2] = gaps[3, 0] = np.nan
+    write("imputer", [node("Imputer", "x", imputed_value_floats=[1.0, 2.0, 3.0, 4.0],
+                           replaced_value_float=float("nan"), **y)], [("x", gaps)])
+    write("array_feature_extractor", [node("ArrayFeatureExtractor", "xi", **y)], [x],
+          [("i", np.array([[2, 0]], S64))])
+    write("label_encoder", [node("LabelEncoder", "x", keys_int64s=[1, 5, 7], default_int64=-3,
+                                 values_int64s=[10, 50, 70], **y)],
+          [("x", np.array([5, 1, 2, 7], S64))])
+    write("label_encoder_reals", [node("LabelEncoder", "x", keys_int64s=[1, 5], default_float=0.5,
+                                       values_floats=[1.5, -2.0], **y)],
+          [("x", np.array([[5, 1], [3, 1]], S64))])
+    weights = [float(w) for w in real(12)]
+    write("linear_regressor", [node("LinearRegressor", "x", coefficients=weights[:8], targets=2,
+                                    intercepts=[0.5, -1.0], **y)], [x])
+    classes = {"outputs": ["label", "y"]}
+    for transform in ("NONE", "SOFTMAX", "LOGISTIC"):
+        write("linear_classifier_" + transform.lower(),
+              [node("LinearClassifier", "x", ["label", "y"], coefficients=weights,
+                    intercepts=[0.1, 0.2, -0.3], classlabels_ints=[3, 1, 7], multi_class=0,
+                    post_transform=transform, **y)], [x], **classes,
+              labels=[3, 1, 7] if transform == "SOFTMAX" else None)
+    for aggregate in ("SUM", "AVERAGE"):
+        nodes, votes = trees(6, 4, 2, -1)
+        targets = {"target_" + n: v for n, v in votes.items()}
+        write("tree_regressor_" + aggregate.lower(),
+              [node("TreeEnsembleRegressor", "x", n_targets=2, aggregate_function=aggregate,
+                    base_values=[0.5, -0.25], **nodes, **targets, **y)], [x])
+    for name, results, low, transform, named in (
+            ("three", 3, 0, "SOFTMAX", 0), ("share", 1, 0, "NONE", 0),
+            ("margin", 1, -1, "LOGISTIC", 0), ("second_share", 1, 0, "NONE", 1),
+            ("second_margin", 1, -1, "LOGISTIC", 1)):
+        nodes, votes = trees(5, 4, results, low)
+        votes["ids"] = [i + named for i in votes["ids"]]
+        if "share" in name:
+            votes["weights"] = [w / 5 for w in votes["weights"]]
+        named = {"class_" + n: v for n, v in votes.items()}
+        write("tree_classifier_" + name,
+              [node("TreeEnsembleClassifier", "x", ["label", "y"], post_transform=transform,
+                    classlabels_int64s=[4, 9, 2][:max(results, 2)], **nodes, **named, **y)],
+              [x], **classes)
+
+
 def main():
     FOLDER.mkdir(exist_ok=True)
-    for make in (layers, normalizations, attention, blocks, integers, qlinear):
+    for make in (layers, normalizations, attention, blocks, integers, qlinear, ml):
         make()
 
 

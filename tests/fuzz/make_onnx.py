@@ -557,6 +557,15 @@ def main():
         ("w", np.arange(32, dtype=np.uint8).reshape(4, 1, 8)), ("s", weights(4, 1)),
         ("z", np.arange(4, dtype=np.uint8).reshape(4, 1)), ("g", weights(4)),
     ])
+    learned = {"domain": "ai.onnx.ml"}
+    write("trees", [
+        node("Scaler", "x", "s", offset=[0.5, 0.5], scale=[2.0, 1.0], **learned),
+        node("TreeEnsembleRegressor", "s", nodes_treeids=[0, 0, 0], nodes_nodeids=[0, 1, 2],
+             nodes_featureids=[1, 0, 0], nodes_values=[0.5, 0.0, 0.0],
+             nodes_modes=["BRANCH_LEQ", "LEAF", "LEAF"], nodes_truenodeids=[1, 0, 0],
+             nodes_falsenodeids=[2, 0, 0], target_treeids=[0, 0], target_nodeids=[1, 2],
+             target_ids=[0, 0], target_weights=[1.0, -1.0], n_targets=1, **learned),
+    ], [("x", F, [1, 2])], ["y"], domains=["ai.onnx.ml"])
     tensor = helper.make_tensor("w", TensorProto.FLOAT16, [2], [1.5, -2])
     graph = helper.make_graph(
         [node("Add", "xw")],

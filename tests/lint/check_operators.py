@@ -51,7 +51,7 @@ def drivers(backend):
 
 
 def onnx_list(domain):
-    rows = re.findall(r"^    \{(\"\"|MS), \"(\w+)\",", read("engine/parse/onnx/ops.c"), re.M)
+    rows = re.findall(r"^    \{(\"\"|M[LS]), \"(\w+)\",", read("engine/parse/onnx/ops.c"), re.M)
     return [name for d, name in rows if d == domain]
 
 
@@ -68,6 +68,7 @@ def document():
                  f"| {'x' if op in acc else ''} | {'x' if op in gpu else ''} |\n")
     text += "\n## ONNX\n\nTranslated to the operators above, from opset 1 on. Of ai.onnx:\n\n"
     text += paragraph(onnx_list('""'))
+    text += "\nOf ai.onnx.ml (without texts):\n\n" + paragraph(onnx_list("ML"))
     text += "\nOf com.microsoft:\n\n" + paragraph(onnx_list("MS"))
     return text
 

@@ -194,6 +194,9 @@ void ifd_onnx_pad(struct ifd_onnx_call *call, int unused);
 void ifd_onnx_quantized(struct ifd_onnx_call *call, int which); /* enum ifd_onnx_quantized */
 void ifd_onnx_recurrent(struct ifd_onnx_call *call, int which); /* enum ifd_onnx_recurrent */
 void ifd_onnx_microsoft(struct ifd_onnx_call *call, int which); /* enum ifd_onnx_microsoft */
+void ifd_onnx_ml(struct ifd_onnx_call *call, int which);        /* enum ifd_onnx_ml */
+void ifd_onnx_tree_classifier(struct ifd_onnx_call *call, int unused);
+void ifd_onnx_tree_regressor(struct ifd_onnx_call *call, int unused);
 void ifd_onnx_attention(struct ifd_onnx_call *call, int unused);
 void ifd_onnx_multi_head_attention(struct ifd_onnx_call *call, int unused);
 
@@ -317,6 +320,18 @@ enum ifd_onnx_microsoft {
     IFD_ONNX_SKIP_RMS_NORMALIZATION
 };
 
+enum ifd_onnx_ml {
+    IFD_ONNX_ARRAY_FEATURE_EXTRACTOR,
+    IFD_ONNX_BINARIZER,
+    IFD_ONNX_IMPUTER,
+    IFD_ONNX_LABEL_ENCODER,
+    IFD_ONNX_LINEAR_CLASSIFIER,
+    IFD_ONNX_LINEAR_REGRESSOR,
+    IFD_ONNX_NORMALIZER,
+    IFD_ONNX_SCALER,
+    IFD_ONNX_ZIP_MAP
+};
+
 enum ifd_onnx_recurrent { IFD_ONNX_LSTM, IFD_ONNX_GRU, IFD_ONNX_RNN };
 
 /* ---- shared with the quantized forms (layers.c, pool.c) ---- */
@@ -332,6 +347,10 @@ struct ifd_onnx_stored {
  *  stored is NULL; else of up to two directions. */
 uint32_t ifd_onnx_convolve(struct ifd_onnx_call *call, uint32_t x, uint32_t filter, uint32_t bias,
                            const struct ifd_onnx_stored *stored);
+/** What attribute "post_transform" makes of scores [n, …] (ml.c). */
+uint32_t ifd_onnx_transformed(struct ifd_onnx_call *call, uint32_t x);
+/** The label, of the attribute's whole numbers, of the largest score in each row. */
+uint32_t ifd_onnx_label_of(struct ifd_onnx_call *call, const char *name, uint32_t scores);
 /** alpha * A' B' + beta * C of the node's inputs and attributes. */
 uint32_t ifd_onnx_product(struct ifd_onnx_call *call);
 uint32_t ifd_onnx_average(struct ifd_onnx_call *call, uint32_t x);

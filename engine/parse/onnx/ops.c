@@ -4,6 +4,7 @@
 
 #define ANY UINT32_MAX
 #define MS  "com.microsoft"
+#define ML  "ai.onnx.ml"
 #define TR  "ai.onnx.preview.training"
 
 static const struct ifd_onnx_rule rules[] = {
@@ -176,6 +177,17 @@ static const struct ifd_onnx_rule rules[] = {
     {"", "Upsample", 1, 2, 1, ifd_onnx_resize, 1},
     {"", "Where", 3, 3, 1, ifd_onnx_where, 0},
     {"", "Xor", 2, 2, 1, ifd_onnx_compare, IFD_OP_NOT_EQUAL},
+    {ML, "ArrayFeatureExtractor", 2, 2, 1, ifd_onnx_ml, IFD_ONNX_ARRAY_FEATURE_EXTRACTOR},
+    {ML, "Binarizer", 1, 1, 1, ifd_onnx_ml, IFD_ONNX_BINARIZER},
+    {ML, "Imputer", 1, 1, 1, ifd_onnx_ml, IFD_ONNX_IMPUTER},
+    {ML, "LabelEncoder", 1, 1, 1, ifd_onnx_ml, IFD_ONNX_LABEL_ENCODER},
+    {ML, "LinearClassifier", 1, 1, 2, ifd_onnx_ml, IFD_ONNX_LINEAR_CLASSIFIER},
+    {ML, "LinearRegressor", 1, 1, 1, ifd_onnx_ml, IFD_ONNX_LINEAR_REGRESSOR},
+    {ML, "Normalizer", 1, 1, 1, ifd_onnx_ml, IFD_ONNX_NORMALIZER},
+    {ML, "Scaler", 1, 1, 1, ifd_onnx_ml, IFD_ONNX_SCALER},
+    {ML, "TreeEnsembleClassifier", 1, 1, 2, ifd_onnx_tree_classifier, 0},
+    {ML, "TreeEnsembleRegressor", 1, 1, 1, ifd_onnx_tree_regressor, 0},
+    {ML, "ZipMap", 1, 1, 1, ifd_onnx_ml, IFD_ONNX_ZIP_MAP},
     {MS, "Attention", 2, 7, 2, ifd_onnx_attention, 0},
     {MS, "BiasGelu", 2, 2, 1, ifd_onnx_microsoft, IFD_ONNX_BIAS_GELU},
     {MS, "DynamicQuantizeMatMul", 3, 5, 1, ifd_onnx_quantized, IFD_ONNX_DYNAMIC_QUANTIZE_MATMUL},
