@@ -1,4 +1,5 @@
-/* log_softmax along the last dimension; floats only. */
+/* log_softmax along the last dimension. 8-bit types are computed in floats and rounded once: LiteRT's
+ * reference kernel of u8 and s8 has another arithmetic, and is a step off at most. */
 #include "engine/ops/infer_util.h"
 #include "engine/ops/ref_util.h"
 
@@ -17,15 +18,15 @@ static enum ifd_code log_softmax_infer(const struct ifd_infer *in, struct ifd_de
     if (code == IFD_OK) {
         code = ifd_infer_output_dtype(def, output, 0, in->input[0].desc->dtype, err);
     }
+    if (code == IFD_OK && in->input[0].desc->dtype != IFD_F32) {
+        code = ifd_infer_per_tensor(def, "the input", in->input[0].desc, err);
+        code = code == IFD_OK ? ifd_infer_per_tensor(def, "the output", &output[0], err) : code;
+    }
     return code == IFD_OK ? ifd_infer_output(def, output, 0, &in->input[0].desc->shape, err) : code;
 }
 
-static enum ifd_code log_softmax_ref(const struct ifd_ref_call *call, struct ifd_err *err)
+static void rows_f32(const struct ifd_ref_call *call, size_t rows, size_t depth)
 {
-    (void)err;
-    const struct ifd_shape *shape = &call->in[0]->shape;
-    const size_t depth = (size_t)shape->dim[shape->rank - 1];
-    const size_t rows = ifd_ref_elements(call->out[0]) / (depth > 0 ? depth : 1);
     for (size_t r = 0; r < rows; r++) {
         const float *x = (const float *)call->input[0] + r * depth;
         float *y = (float *)call->output[0] + r * depth;
@@ -42,6 +43,45 @@ static enum ifd_code log_softmax_ref(const struct ifd_ref_call *call, struct ifd
             y[i] = x[i] - max - log_sum;
         }
     }
+}
+
+/* The zero point of the input cancels out. */
+static void rows_q8(const struct ifd_ref_call *call, size_t rows, size_t depth)
+{
+    const bool is_signed = call->in[0]->dtype == IFD_S8;
+    const double scale = (double)call->in[0]->quant.scale[0];
+    const double step = (double)call->out[0]->quant.scale[0];
+    const int32_t zero_point = call->out[0]->quant.zero_point[0];
+    const int32_t min = is_signed ? INT8_MIN : 0, most = is_signed ? INT8_MAX : UINT8_MAX;
+    for (size_t at = 0; at < rows * depth; at += depth) {
+        const uint8_t *u8 = (const uint8_t *)call->input[0] + at;
+        const int8_t *s8 = (const int8_t *)call->input[0] + at;
+        int32_t max = min;
+        double sum = 0;
+        for (size_t i = 0; i < depth; i++) {
+            const int32_t x = is_signed ? s8[i] : u8[i];
+            max = x > max ? x : max;
+        }
+        for (size_t i = 0; i < depth; i++) {
+            sum += exp(((is_signed ? s8[i] : u8[i]) - max) * scale);
+        }
+        const double log_sum = log(sum);
+        for (size_t i = 0; i < depth; i++) {
+            const double y = ((is_signed ? s8[i] : u8[i]) - max) * scale - log_sum;
+            const double stepped = fmax(nearbyint(y / step), -1024); /* below all that is kept */
+            const int32_t q = ifd_ref_clamp((int64_t)stepped + zero_point, min, most);
+            ((uint8_t *)call->output[0])[at + i] = (uint8_t)q;
+        }
+    }
+}
+
+static enum ifd_code log_softmax_ref(const struct ifd_ref_call *call, struct ifd_err *err)
+{
+    (void)err;
+    const struct ifd_shape *shape = &call->in[0]->shape;
+    const size_t depth = (size_t)shape->dim[shape->rank - 1];
+    const size_t rows = ifd_ref_elements(call->out[0]) / (depth > 0 ? depth : 1);
+    (call->in[0]->dtype == IFD_F32 ? rows_f32 : rows_q8)(call, rows, depth);
     return IFD_OK;
 }
 
@@ -50,7 +90,7 @@ const struct ifd_op_def ifd_op_log_softmax = {
     .min_inputs = 1,
     .max_inputs = 1,
     .outputs = 1,
-    .dtypes = IFD_BIT(IFD_F32),
+    .dtypes = IFD_BIT(IFD_F32) | IFD_BIT(IFD_U8) | IFD_BIT(IFD_S8),
     .batch = IFD_BATCH_AXIS,
     .infer = log_softmax_infer,
     .ref = log_softmax_ref,

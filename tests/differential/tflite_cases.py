@@ -536,8 +536,8 @@ def depthwise(rng):
     dtype, wtype = layer_type(rng)
     kh, kw = (int(k) for k in rng.integers(1, 6, 2))
     inside, times = channels(rng), pick(rng, 1, 1, 1, 2, 4)
-    x = tensor(rng, [int(rng.integers(1, 3)), kh + int(rng.integers(0, 9)) + 6,
-                     kw + int(rng.integers(0, 9)) + 6, inside], dtype)
+    x = tensor(rng, [int(rng.integers(1, 3)), kh + int(rng.integers(0, 9)) + 8,
+                     kw + int(rng.integers(0, 9)) + 8, inside], dtype)
     w, scales = filters(rng, [1, kh, kw, inside * times], wtype, 3, inside * times)
     return Case("DEPTHWISE_CONV_2D", [x, w, bias_of(rng, x, scales, inside * times)],
                 [wide(rng, dtype, kh * kw)],

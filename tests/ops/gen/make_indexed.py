@@ -934,6 +934,12 @@ def make_log_softmax():
             Tensor("f32"),
             tolerance={"relative": 2e-6, "absolute": 2e-6},
         )
+    # one rounding here, several there: a step off at most
+    for dtype, zero_point in (("u8", 255), ("s8", 127)):
+        low, high = RANGE[dtype]
+        a = Tensor(dtype, [6, 9], file.rng.integers(low, high + 1, [6, 9]), 0.07, 3)
+        single(file, "%s [6, 9]" % dtype, B.LOG_SOFTMAX, 0, None, [a],
+               Tensor(dtype, scale=16 / 256, zero_point=zero_point), tolerance={"absolute": 1})
     file.write()
 
 
