@@ -438,6 +438,8 @@ def window(rng, dims, kernel_most=3, size_most=9):
         attrs["pads"] = [int(rng.integers(0, k)) for k in kernel + kernel]
     elif how == 1 and "dilations" not in attrs:
         attrs["auto_pad"] = pick(rng, "SAME_UPPER", "SAME_LOWER", "VALID")
+        if attrs["auto_pad"] != "VALID":  # the peer pads wrongly where a stride exceeds its window
+            attrs["strides"] = [min(s, k) for s, k in zip(attrs.get("strides", kernel), kernel)]
     space = tuple(int(rng.integers(e, size_most + e)) for e in extent)
     return attrs, kernel, space
 
@@ -486,7 +488,6 @@ def pool(op):
             attrs["count_include_pad"] = int(rng.integers(2))
         if op == "LpPool":
             attrs["p"] = int(rng.integers(1, 4))
-            attrs.pop("auto_pad", None)  # the peer pads wrongly where a stride exceeds its window
         x = array(rng, shape_of(rng, 2, 4) + space)
         return Case(op, [x], attrs, opset=19 if op == "AveragePool" else 18)
 

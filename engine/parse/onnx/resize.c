@@ -151,6 +151,13 @@ static bool take_crop(struct ifd_onnx_call *call, struct resize *r)
 
 /* ---- one dimension ---- */
 
+/* In single precision: where a place falls on a whole number decides which element is nearest, and
+ * other runtimes decide it so. */
+static double over(double x, double scale)
+{
+    return (double)((float)x / (float)scale);
+}
+
 /* Place among the old elements of the new element i. */
 static double place_of(const struct resize *r, uint32_t d, int64_t i)
 {
@@ -161,21 +168,21 @@ static double place_of(const struct resize *r, uint32_t d, int64_t i)
         break;
     case HALF_PIXEL_SYMMETRIC: {
         const double adjusted = out / (scale * in);
-        return in / 2 * (1 - adjusted) + (x + 0.5) / scale - 0.5;
+        return in / 2 * (1 - adjusted) + over(x + 0.5, scale) - 0.5;
     }
     case PYTORCH:
-        return out > 1 ? (x + 0.5) / scale - 0.5 : 0;
+        return out > 1 ? over(x + 0.5, scale) - 0.5 : 0;
     case ALIGN_CORNERS:
         return out > 1 ? x * (in - 1) / (out - 1) : 0;
     case ASYMMETRIC:
-        return x / scale;
+        return over(x, scale);
     case TF_HALF:
-        return (x + 0.5) / scale;
+        return over(x + 0.5, scale);
     case CROP:
         return out > 1 ? (r->start[d] + x * (r->end[d] - r->start[d]) / (out - 1)) * (in - 1)
                        : 0.5 * (r->start[d] + r->end[d]) * (in - 1);
     }
-    return (x + 0.5) / scale - 0.5;
+    return over(x + 0.5, scale) - 0.5;
 }
 
 static int64_t nearest_of(const struct resize *r, uint32_t d, int64_t i)
