@@ -1,5 +1,5 @@
-/* log_softmax along the last dimension. 8-bit types are computed in floats and rounded once: LiteRT's
- * reference kernel of u8 and s8 has another arithmetic, and is a step off at most. */
+/* log_softmax along the last dimension. 8-bit types are computed in floats and rounded once;
+ * LiteRT's reference kernel has another arithmetic for them, and is a step off at most. */
 #include "engine/ops/infer_util.h"
 #include "engine/ops/ref_util.h"
 

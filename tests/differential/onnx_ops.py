@@ -17,7 +17,7 @@ import beside
 from onnx_cases import CASES
 
 
-LATER = {"GridSample": "not supported: GridSample"}
+LATER = {}
 
 
 def model_of(case):
