@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "api/json/base64.h"
 #include "engine/base/cpu.h"
 #include "server/media/taps.h"
 #include "tests/http/hold.h"
@@ -88,8 +89,31 @@ static int send_picture(const struct world *world, uint32_t height)
     return send_frame(world, height, "");
 }
 
-/* Returns the client whose picture holds the thread. */
-static int begin(struct world *world, const char *option)
+/* The same picture as base64, in JSON with these parameters. */
+static int send_json(const struct world *world, uint32_t height, const char *parameters)
+{
+    static struct request request;
+    static char text[IFD_BASE64_TEXT_BYTES(sizeof(request.text)) + 1], head[300];
+    write_picture(&request, height, "");
+    const char *body = strstr(request.text, "\r\n\r\n") + 4;
+    const size_t bytes = request.size - (size_t)(body - request.text);
+    ifd_base64_encode((struct ifd_bytes){(const uint8_t *)body, bytes}, text);
+    text[IFD_BASE64_TEXT_BYTES(bytes)] = '\0';
+    const int size = snprintf(head, sizeof(head), "{\"parameters\":{%s},\"image\":\"", parameters);
+    char line[200];
+    (void)snprintf(line, sizeof(line),
+                   "POST " PATH " HTTP/1.1\r\nHost: a\r\nContent-Length: %zu\r\n\r\n",
+                   (size_t)size + strlen(text) + 2);
+    const int fd = client_connect(&world->live);
+    REQUIRE(fd >= 0);
+    client_send_text(fd, line);
+    client_send_text(fd, head);
+    client_send_text(fd, text);
+    client_send_text(fd, "\"}");
+    return fd;
+}
+
+static void start(struct world *world, const char *option)
 {
     char repository[200];
     (void)snprintf(repository, sizeof(repository), "--model-repository=%s", test_source("models"));
@@ -103,6 +127,12 @@ static int begin(struct world *world, const char *option)
     world->alloc = (struct ifd_alloc){.context = world, .acquire = acquire, .release = release};
     hold_init(&world->hold);
     live_start_in(&world->live, options, &world->alloc);
+}
+
+/* Returns the client whose picture holds the thread. */
+static int begin(struct world *world, const char *option)
+{
+    start(world, option);
     const int fd = send_picture(world, HELD_HEIGHT);
     hold_wait(&world->hold);
     return fd;
@@ -158,6 +188,24 @@ static void pictures_wait_no_longer_than_their_deadline(void)
     EXPECT_INT(world.resized, 1);
     (void)close(held);
     (void)close(other);
+    end(&world);
+}
+
+/* What the client says counts from its last byte; only the server's own timeout is of the wait. */
+static void decoding_ends_with_the_requests_own_timeout(void)
+{
+    static struct world world;
+    start(&world, "--default-timeout-ms=60000");
+    const int held = send_json(&world, HELD_HEIGHT, "\"timeout\":200000");
+    hold_wait(&world.hold);
+    (void)usleep(250000);
+    let_go(&world);
+    const struct answer answer = client_read(held);
+    EXPECT_INT(answer.status, 503);
+    EXPECT_HAS(answer.body, "Request timeout expired");
+    EXPECT_INT(live_metric(&world.live, late), 1);
+    EXPECT_INT(world.resized, 0);
+    (void)close(held);
     end(&world);
 }
 
@@ -342,6 +390,7 @@ int main(int argc, char **argv)
         T(picture_of_a_client_that_left_is_decoded_no_further),
         T(pictures_that_wait_end_with_the_server),
         T(pictures_wait_no_longer_than_their_deadline),
+        T(decoding_ends_with_the_requests_own_timeout),
         T(large_json_does_not_wait_for_pictures),
         T(the_newest_frame_of_a_source_waits),
         T(frames_wait_no_longer_than_their_deadline),

@@ -91,6 +91,14 @@ static void frames_name_their_source(void)
         loopback_post(&loop, "/v2/models/identity/infer?source=query", body, &answer);
         EXPECT_TEXT(loop.fake.last_camera, "query");
     }
+    static const struct ifd_parameter_info usual = {.key = "source", .value = "usual"};
+    for (uint32_t i = 0; i < loop.fake.model_count; i++) {
+        loop.fake.model[i].desc.parameter = &usual;
+    }
+    ask_picture("top_k=1");
+    EXPECT_TEXT(loop.fake.last_camera, "usual");
+    ask_picture("source=door&source=gate"); /* the last one counts */
+    EXPECT_TEXT(loop.fake.last_camera, "gate");
     loop.fake.refuse_turn = IFD_EXISTS;
     ask_picture("source=door");
     EXPECT_INT(answer.status, 409);
