@@ -172,8 +172,12 @@ static uint64_t deadline_of(const struct ifd_service *service, const struct ifd_
         timeout_us = request->timeout_us;
     }
     *ret_is_default = timeout_us == 0;
-    if (*ret_is_default) {
+    if (*ret_is_default && service->options.config->default_timeout_ms > 0) {
         timeout_us = (uint64_t)service->options.config->default_timeout_ms * 1000;
+        /* a request may wait for others to share its run */
+        timeout_us = desc->max_queue_delay_us < UINT64_MAX - timeout_us
+                         ? timeout_us + desc->max_queue_delay_us
+                         : UINT64_MAX;
     }
     if (timeout_us == 0 || timeout_us > UINT64_MAX / 2000) {
         return 0;

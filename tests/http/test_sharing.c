@@ -31,10 +31,18 @@ static const char any_config[] = "backend: \"identity\" max_batch_size: 8 input 
                                  "output { name: \"OUT\" data_type: TYPE_FP32 dims: [ -1 ] } "
                                  "dynamic_batching { max_queue_delay_microseconds: 50000 }";
 
+/* A request alone waits for others longer than for its turn. */
+static const char patient_config[] = "backend: \"identity\" max_batch_size: 8 input { name: \"IN\" "
+                                     "data_type: TYPE_FP32 dims: [ 1 ] } "
+                                     "output { name: \"OUT\" data_type: TYPE_FP32 dims: [ 1 ] } "
+                                     "dynamic_batching { max_queue_delay_microseconds: 1500000 }";
+
 static const struct {
     const char *name, *config, *model; /* model: a folder of tests/data/repository */
-} models[] = {
-    {"sum", sum_config, "simple"}, {"open", open_config, "identity"}, {"any", any_config, NULL}};
+} models[] = {{"sum", sum_config, "simple"},
+              {"open", open_config, "identity"},
+              {"any", any_config, NULL},
+              {"patient", patient_config, NULL}};
 
 #define MODELS (sizeof(models) / sizeof(models[0]))
 
@@ -263,6 +271,26 @@ static void clients_own_timeout_ends_the_wait_for_a_batch(void)
     stop(&live, &repository);
 }
 
+static void waiting_for_a_batch_is_no_waiting_too_long(void)
+{
+    static const float number = 7;
+    struct live live;
+    struct repository repository;
+    repository_begin(&repository);
+    live_start(&live, (const char *const[]){repository.option, "--default-timeout-ms=1000", NULL});
+    int fd = client_connect(&live);
+    REQUIRE(fd >= 0);
+    send_infer(fd, "patient", "",
+               "{\"inputs\":[{\"name\":\"IN\",\"shape\":[1,1],\"datatype\":\"FP32\","
+               "\"parameters\":{\"binary_data_size\":4}}],"
+               "\"parameters\":{\"binary_data_output\":true}}",
+               &number, sizeof(number));
+    struct answer answer = client_read(fd);
+    EXPECT_BYTES(tensors_of(&answer, sizeof(number)), &number, sizeof(number));
+    (void)close(fd);
+    stop(&live, &repository);
+}
+
 static void requests_of_other_shapes_get_their_own_answers(void)
 {
     struct live live;
@@ -333,6 +361,7 @@ int main(int argc, char **argv)
         T(eight_clients_share_one_run),
         T(requests_of_many_samples_share_too),
         T(clients_own_timeout_ends_the_wait_for_a_batch),
+        T(waiting_for_a_batch_is_no_waiting_too_long),
         T(requests_of_other_shapes_get_their_own_answers),
         T(first_dimension_without_max_batch_size_is_free),
     };
