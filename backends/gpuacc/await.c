@@ -6,17 +6,17 @@
 #include <sched.h>
 #include <time.h>
 
-/* Time in which a GPU is asked without a pause, as drivers do: to wake up takes longer than a
- * kernel. */
-#define EAGER_NS     20000000
-#define PAUSE_MIN_NS 20000
-#define PAUSE_MAX_NS 1000000
+/* Time in which a device is asked without a pause, as drivers do: to wake up takes longer than a
+ * kernel. A device that is no GPU computes on this processor, which it needs for itself. */
+#define EAGER_GPU_NS   20000000
+#define EAGER_OTHER_NS 500000
+#define PAUSE_MIN_NS   20000
+#define PAUSE_MAX_NS   1000000
 
-/* Pauses are a sixteenth of the time that has passed. A device that is no GPU computes on this
- * processor, which it needs for itself. */
+/* Pauses are a sixteenth of the time that has passed. */
 static void pause(const struct ifd_device *device, uint64_t passed_ns)
 {
-    if (device->info.is_gpu && passed_ns < EAGER_NS) {
+    if (passed_ns < (device->info.is_gpu ? EAGER_GPU_NS : EAGER_OTHER_NS)) {
         (void)sched_yield();
         return;
     }
