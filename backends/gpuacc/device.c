@@ -157,13 +157,24 @@ static void list_text(const struct candidates *candidates, char *ret, size_t siz
     }
 }
 
+/* The major number, of a GPU by NVIDIA; 0: of another. */
+static cl_uint compute_capability(const struct ifd_cl *cl, cl_device_id id)
+{
+    char extensions[8192];
+    cl_uint major = 0;
+    device_text(cl, id, CL_DEVICE_EXTENSIONS, extensions, sizeof(extensions));
+    if (strstr(extensions, "cl_nv_device_attribute_query")) {
+        (void)cl->GetDeviceInfo(id, COMPUTE_CAPABILITY_MAJOR_NV, sizeof(major), &major, NULL);
+    }
+    return major;
+}
+
 static void read_info(struct ifd_device *device, const struct candidate *chosen)
 {
     const struct ifd_cl *cl = &device->cl;
     struct ifd_gpu_info *info = &device->info;
     cl_ulong memory = 0, buffer = UINT64_MAX, local = 0;
     cl_device_fp_config floats = 0;
-    cl_uint nvidia = 0;
     cl_uint units = 1, clock = 1000;
     cl_bool shares = CL_FALSE;
     memcpy(info->platform, chosen->platform, sizeof(info->platform));
@@ -180,9 +191,7 @@ static void read_info(struct ifd_device *device, const struct candidate *chosen)
                             &info->max_group, NULL);
     (void)cl->GetDeviceInfo(device->id, CL_DEVICE_LOCAL_MEM_SIZE, sizeof(local), &local, NULL);
     (void)cl->GetDeviceInfo(device->id, CL_DEVICE_SINGLE_FP_CONFIG, sizeof(floats), &floats, NULL);
-    /* of cl_nv_device_attribute_query; other drivers do not know it */
-    (void)cl->GetDeviceInfo(device->id, COMPUTE_CAPABILITY_MAJOR_NV, sizeof(nvidia), &nvidia, NULL);
-    info->has_mma = nvidia >= 8;
+    info->has_mma = compute_capability(cl, device->id) >= 8;
     info->local_bytes = local < SIZE_MAX ? (size_t)local : SIZE_MAX;
     info->divides_exactly = (floats & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) != 0;
     info->is_gpu = (chosen->type & CL_DEVICE_TYPE_GPU) != 0;
