@@ -8,6 +8,7 @@
 #include "engine/base/escape.h"
 #include "engine/base/peak.h"
 #include "engine/base/text.h"
+#include "engine/tools/progress.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,10 +57,13 @@ static enum ifd_code measure(struct ifd_session *session, const struct bench_opt
                              struct bench_result *result, struct ifd_err *err)
 {
     enum ifd_code code = IFD_OK;
+    struct ifd_progress progress = {0};
     for (uint32_t i = 1; code == IFD_OK && i < options->warmup; i++) {
+        ifd_progress_tell(&progress, "warm-up", i, options->warmup);
         code = ifd_session_run(session, err);
     }
     for (uint32_t i = 0; code == IFD_OK && i < options->iterations; i++) {
+        ifd_progress_tell(&progress, "run", i, options->iterations);
         ifd_instance_profile(session->instance, options->layers); /* from 0 */
         uint64_t start = ifd_monotonic_ns();
         code = ifd_session_run(session, err);
@@ -70,6 +74,7 @@ static enum ifd_code measure(struct ifd_session *session, const struct bench_opt
                                  result->step_count);
         }
     }
+    ifd_progress_end(&progress);
     return code;
 }
 

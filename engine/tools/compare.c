@@ -4,6 +4,7 @@
 #include "engine/tools/session.h"
 
 #include "engine/base/file.h"
+#include "engine/tools/progress.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -151,7 +152,9 @@ static enum ifd_code compare_backends(struct ifd_session *session,
         return code;
     }
     uint32_t runs = options->session.inputs.count || !options->runs ? 1 : options->runs;
+    struct ifd_progress progress = {0};
     for (uint32_t run = 0; code == IFD_OK && run < runs; run++) {
+        ifd_progress_tell(&progress, "run", run, runs);
         if (options->session.inputs.count == 0) {
             ifd_session_random_inputs(session, run + 1);
         }
@@ -167,6 +170,7 @@ static enum ifd_code compare_backends(struct ifd_session *session,
                               session->info->output[i].name, err);
         }
     }
+    ifd_progress_end(&progress);
     ifd_session_close(&other);
     return code;
 }
