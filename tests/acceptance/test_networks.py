@@ -166,6 +166,41 @@ class OpenDimensions(support.ServerCase):
         self.assertEqual(self.infer("open", 1, 3, 16, 24).as_numpy("22").shape, (1, 16, 24))
 
 
+class SizesThatDataDecides(support.ServerCase):
+    """y: twice the elements of x above t; r: these elements as a row."""
+
+    @classmethod
+    def prepare(cls, folder):
+        model = support.SOURCE / "tests/fuzz/corpus/onnx/found.onnx"
+        support.add_model(folder, "found", model)
+
+    def infer(self, x, threshold):
+        client = triton.InferenceServerClient(
+            self.server.address, network_timeout=support.ANSWER_SECONDS
+        )
+        self.addCleanup(client.close)
+        inputs = [triton.InferInput("x", list(x.shape), "FP32"),
+                  triton.InferInput("t", [], "FP32")]
+        inputs[0].set_data_from_numpy(x)
+        inputs[1].set_data_from_numpy(np.array(threshold, np.float32))
+        answer = client.infer("found", inputs)
+        return answer.as_numpy("y"), answer.as_numpy("r")
+
+    def test_answers_have_the_sizes_of_their_data(self):
+        random = np.random.default_rng(5)
+        for rows in (3, 1, 7, 3, 0):
+            x = random.normal(0, 1, (rows, 4)).astype(np.float32)
+            for threshold in (0, 0.5, -9, 9):
+                y, r = self.infer(x, threshold)
+                above = x[x > np.float32(threshold)]
+                np.testing.assert_array_equal(y, 2 * above)
+                np.testing.assert_array_equal(r, above[None])
+
+    def test_metadata_leaves_them_open(self):
+        metadata = json.loads(self.server.ask("GET", "/v2/models/found").data)
+        self.assertEqual([tensor["shape"] for tensor in metadata["outputs"]], [[-1], [1, -1]])
+
+
 class Sequences(support.ServerCase):
     """State that a config names belongs to the sequence of a request."""
 
