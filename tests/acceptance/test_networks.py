@@ -14,7 +14,6 @@ import support
 
 # What does not run yet, and what the index says about it.
 LATER = {
-    "converted/nms_f32": "NON_MAX_SUPPRESSION_V5",
     "converted/unique_f32": "UNIQUE",
     "converted/where_idx_f32": "WHERE",
 }
