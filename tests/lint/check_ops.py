@@ -23,6 +23,8 @@ MAY_NAME = {
     "engine/opt/fold_scale.c": (LINEAR, "what each of the four computes"),
     "engine/opt/fold_tile.c": ({"TILE", "BROADCAST_TO"}, "the operators that go"),
     "engine/opt/fuse_clamp.c": ({"CLAMP"}, "the operator that it makes"),
+    "engine/opt/fuse_gelu.c": ({"MUL", "ADD", "DIV", "ERF", "GELU"},
+                               "the formula, and the operator that it is"),
     "engine/opt/merge_reshape.c": ({"RESHAPE"}, "the operator that goes"),
     "engine/opt/merge_scale.c": (LINEAR, "what each of the four computes"),
     "engine/opt/move_transposes.c": ({"TRANSPOSE"}, "the operator that moves"),

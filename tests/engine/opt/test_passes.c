@@ -180,6 +180,29 @@ static void maximum_and_minimum_with_a_number_are_a_clamp(void)
     ifd_arena_finish(&f.arena);
 }
 
+/* As exporters write it (form 0 and 1), and what looks like it: another number, another x. */
+static void the_formula_of_gelu_is_one_operator(void)
+{
+    for (int form = 0; form < 4; form++) {
+        struct fixture f;
+        setup(&f);
+        const uint32_t x = test_graph_f32(&f.graph, "x", SHAPE(1, 4, 6, 2));
+        const uint32_t y = op1(&f, IFD_OP_TANH, x);
+        const uint32_t scaled = form == 1 ? op2(&f, IFD_OP_MUL, number(&f, 0.70710678f), y)
+                                          : op2(&f, IFD_OP_DIV, y, number(&f, 1.41421354f));
+        const uint32_t one = number(&f, form == 2 ? 2.0f : 1.0f);
+        const uint32_t share = op2(&f, IFD_OP_ADD, op1(&f, IFD_OP_ERF, scaled), one);
+        const uint32_t of = form == 3 ? x : y;
+        const uint32_t out =
+            form == 1 ? op2(&f, IFD_OP_MUL, op2(&f, IFD_OP_MUL, of, number(&f, 0.5f)), share)
+                      : op2(&f, IFD_OP_MUL, op2(&f, IFD_OP_MUL, of, share), number(&f, 0.5f));
+        optimize_at(&f, out, IFD_PASS_FUSE);
+        EXPECT_INT(count_ops(&f, IFD_OP_GELU), form < 2);
+        EXPECT_INT(count_ops(&f, IFD_OP_ERF), form >= 2);
+        ifd_arena_finish(&f.arena);
+    }
+}
+
 static void a_maximum_of_two_tensors_is_no_clamp(void)
 {
     struct fixture f;
@@ -481,6 +504,7 @@ int main(int argc, char **argv)
         T(reshapes_in_a_row_become_one),
         T(space_to_batch_around_a_convolution_of_lines_is_a_dilation),
         T(maximum_and_minimum_with_a_number_are_a_clamp),
+        T(the_formula_of_gelu_is_one_operator),
         T(a_maximum_of_two_tensors_is_no_clamp),
         T(maximum_and_minimum_end_as_the_activation_of_the_convolution),
         T(a_batch_normalization_goes_into_weights_and_bias),

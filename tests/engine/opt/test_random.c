@@ -244,6 +244,22 @@ static uint32_t scaled(struct generator *g, uint32_t v)
     return pick(g, 0, 2) == 0 && op != IFD_OP_DIV ? op2(g, op, c, v) : op2(g, op, v, c);
 }
 
+/* A constant of one float. */
+static uint32_t number(struct generator *g, float x)
+{
+    return constant(g, SHAPE(1), quant_a, x, x);
+}
+
+static uint32_t gelu(struct generator *g, uint32_t v)
+{
+    if (!g->is_float) {
+        return IFD_NONE;
+    }
+    const uint32_t scaled = op2(g, IFD_OP_DIV, v, number(g, 1.41421356f));
+    const uint32_t share = op2(g, IFD_OP_ADD, op1(g, IFD_OP_ERF, scaled), number(g, 1));
+    return op2(g, IFD_OP_MUL, op2(g, IFD_OP_MUL, v, share), number(g, 0.5f));
+}
+
 static uint32_t bounded(struct generator *g, uint32_t v)
 {
     static const enum ifd_op ops[] = {IFD_OP_RELU, IFD_OP_RELU6, IFD_OP_RELU_N1_TO_1};
@@ -384,7 +400,7 @@ static uint32_t step(struct generator *g)
 {
     const uint32_t v = g->pool[pick(g, 0, g->count - 1)];
     const uint32_t other = g->pool[pick(g, 0, g->count - 1)];
-    switch (pick(g, 0, 12)) {
+    switch (pick(g, 0, 13)) {
     case 0:
         return convolve(g, IFD_OP_CONV2D, v, 1, 1, IFD_PAD_VALID);
     case 1:
@@ -407,6 +423,8 @@ static uint32_t step(struct generator *g)
         return dilated(g, v);
     case 11:
         return g->graph->node_count > 0 ? repeated(g) : IFD_NONE;
+    case 12:
+        return gelu(g, v);
     default: {
         const uint32_t c = constant(g, SHAPE(1), quant_a, 0, 1);
         const uint32_t computed = op2(g, IFD_OP_ADD, c, c); /* depends on no input */
