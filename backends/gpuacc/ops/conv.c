@@ -1,6 +1,7 @@
 /* conv2d; transpose_conv2d, whose operands are put in the order of conv2d; fully_connected as a
  * convolution of one pixel. */
 #include "backends/gpuacc/ops/blocking.h"
+#include "backends/gpuacc/ops/dynamic.h"
 #include "backends/gpuacc/ops/layer.h"
 #include "backends/gpuacc/tail.h"
 #include "backends/gpuacc/tuner.h"
@@ -397,7 +398,7 @@ const struct ifd_gpu_driver ifd_gpu_driver_transpose_conv2d = {transpose_takes, 
 static bool fully_connected_takes(const struct ifd_node_view *node, struct ifd_err *reason)
 {
     const struct ifd_fully_connected_attrs *attrs = node->attrs;
-    return ifd_gpu_layer_takes(node, attrs->activation, reason);
+    return ifd_gpu_dynamic_takes(node) || ifd_gpu_layer_takes(node, attrs->activation, reason);
 }
 
 static enum ifd_code fully_connected_lower(struct ifd_gpu_lowering *lowering,
@@ -408,6 +409,9 @@ static enum ifd_code fully_connected_lower(struct ifd_gpu_lowering *lowering,
     const struct ifd_shape *weights = &node->view.input[1].desc->shape;
     const size_t rows =
         ifd_gpu_elements(&node->view.input[0].desc->shape) / (size_t)weights->dim[1];
+    if (ifd_gpu_dynamic_takes(&node->view)) {
+        return ifd_gpu_dynamic_lower(lowering, node, err);
+    }
     struct layer layer = {.name = "fully_connected",
                           .activation = attrs->activation,
                           .out_c = (size_t)weights->dim[0],
