@@ -29,10 +29,10 @@ void ifd_model_find_cached(struct ifd_model *model, const struct ifd_model_optio
         *note = engine->cache_why_not;
         return;
     }
-    size_t used = (size_t)snprintf(setup, sizeof(setup), "%x %zu %zu %zu %u %d%d%d%d", cpu->flags,
+    size_t used = (size_t)snprintf(setup, sizeof(setup), "%x %zu %zu %zu %u %d%d%d%d%d", cpu->flags,
                                    cpu->l1d_bytes, cpu->l2_bytes, cpu->l3_bytes, model->max_threads,
                                    engine->registry.host.exact, engine->registry.host.fast,
-                                   model->no_optimize, (int)model->precision);
+                                   model->no_optimize, model->keeps_state, (int)model->precision);
     for (uint32_t i = 0; i < model->preference_count && used < sizeof(setup); i++) {
         used += (size_t)snprintf(setup + used, sizeof(setup) - used, " %s",
                                  engine->registry.slot[model->preference[i]].name);

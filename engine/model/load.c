@@ -121,7 +121,8 @@ static enum ifd_code load_once(struct ifd_engine *engine, struct ifd_bytes file,
     const struct ifd_parse_options parse = {.limits = &model->limits,
                                             .shape = options->input_shape,
                                             .shape_count = options->input_shape_count,
-                                            .open_other = open_other};
+                                            .open_other = open_other,
+                                            .keeps_state = options->keeps_state};
     model->file = file;
     if (engine->wants_cache) {
         ifd_model_find_cached(model, options);
@@ -184,6 +185,7 @@ enum ifd_code ifd_model_bind(const struct ifd_model *root, const struct ifd_inpu
     model->preference_count = root->preference_count;
     model->max_threads = root->max_threads;
     model->no_optimize = root->no_optimize;
+    model->keeps_state = root->keeps_state;
     model->precision = root->precision;
     model->is_bound = true;
     model->info.cache = model->info.precision_why_not = "";
@@ -194,7 +196,8 @@ enum ifd_code ifd_model_bind(const struct ifd_model *root, const struct ifd_inpu
                                             .shape = shape,
                                             .shape_count = root->info.input_count,
                                             .are_final = true,
-                                            .resume = resume};
+                                            .resume = resume,
+                                            .keeps_state = root->keeps_state};
     struct ifd_parsed parsed = {0};
     const enum ifd_code code = read_and_build(model, &parse, &parsed, err);
     if (code != IFD_OK) {

@@ -69,6 +69,7 @@ enum ifd_code ifd_model_create(struct ifd_engine *engine, const struct ifd_model
     model->limits = effective_limits(&options->limits);
     model->max_threads = options->max_threads > 0 ? options->max_threads : 1;
     model->no_optimize = options->no_optimize;
+    model->keeps_state = options->keeps_state;
     model->precision = options->precision;
     model->releases_weights = options->releases_weights;
     model->shape_bytes = options->shape_bytes > 0 ? options->shape_bytes : DEFAULT_SHAPE_BYTES;

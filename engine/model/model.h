@@ -32,7 +32,7 @@ struct ifd_model {
     uint32_t *preference; /* slots of the registry */
     uint32_t preference_count;
     uint32_t max_threads;
-    bool no_optimize, releases_weights;
+    bool no_optimize, releases_weights, keeps_state;
     bool is_bound; /* to the shapes of requests: a variant of another model (shapes.h) */
     struct ifd_bytes file;
     /** For the variants of an instance, as in struct ifd_model_options. */

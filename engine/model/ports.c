@@ -194,6 +194,7 @@ enum ifd_code ifd_model_describe(struct ifd_model *model, const struct ifd_parse
     model->info.input_count = graph->input_count;
     model->info.output = output;
     model->info.output_count = graph->output_count;
+    model->info.state_count = parsed->state_count;
     model->info.node_count = graph->node_count;
     for (uint32_t v = 0; v < graph->value_count; v++) {
         model->info.constant_bytes += graph->value[v].data.size;

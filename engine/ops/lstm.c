@@ -1,5 +1,5 @@
 /* lstm: a layer of long short-term memory over a sequence, in 8-bit numbers with a 16-bit cell, as
- * LiteRT's integer kernel computes it. The state begins at 0. */
+ * LiteRT's integer kernel computes it. */
 #include "engine/ops/infer_util.h"
 #include "engine/ops/ref_util.h"
 #include "engine/tensor/fixed16.h"
@@ -9,13 +9,16 @@
 
 extern const struct ifd_op_def ifd_op_lstm;
 
-/* Inputs: the sequence, then for each gate the weights of the input, of the state, and the bias.
- * The input gate may be absent: it is 1 - forget gate then. */
+/* Inputs: the sequence; for each gate the weights of the input, of the state, and the bias; state
+ * and cell before the first step, 0 if they are absent. The input gate may be absent: it is
+ * 1 - forget gate then. Outputs: the sequence, and if there are three, state and cell. */
 enum { INPUT_GATE, FORGET_GATE, CELL_GATE, OUTPUT_GATE, GATES };
 #define WEIGHTS(gate)   (1u + (gate))
 #define RECURRENT(gate) (5u + (gate))
 #define BIAS(gate)      (9u + (gate))
-#define INPUTS          13
+#define STATE           13u
+#define CELL            14u
+#define INPUTS          15
 #define GATE_SCALE      0x1p-12
 
 struct sizes {
@@ -61,6 +64,43 @@ static enum ifd_code check_gate(const struct ifd_infer *in, uint32_t gate, const
     return code;
 }
 
+/* Both or none, [batch, cells]; the state is quantized as the output is. */
+static enum ifd_code check_states(const struct ifd_infer *in, const struct ifd_desc *output,
+                                  const struct ifd_shape *shape, struct ifd_err *err)
+{
+    const struct ifd_desc *state = ifd_infer_input(in, STATE), *cell = ifd_infer_input(in, CELL);
+    if (!state && !cell) {
+        return IFD_OK;
+    }
+    if (!state || !cell || state->dtype != IFD_S8 || cell->dtype != IFD_S16 ||
+        !ifd_shape_equal(&state->shape, shape) || !ifd_shape_equal(&cell->shape, shape) ||
+        !ifd_quant_equal(state, &output[0])) {
+        return ifd_fail(err, IFD_INVALID, "lstm: no state s8 %s like the output and cell s16",
+                        ifd_shape_text(shape).s);
+    }
+    return IFD_OK;
+}
+
+static enum ifd_code infer_states(const struct ifd_infer *in, struct ifd_desc *output,
+                                  const struct ifd_shape *shape, struct ifd_err *err)
+{
+    static const enum ifd_dtype dtypes[] = {[1] = IFD_S8, [2] = IFD_S16};
+    enum ifd_code code = IFD_OK;
+    if (in->output_count != 1 && in->output_count != 3) {
+        return ifd_fail(err, IFD_INVALID, "lstm: %u outputs, expected 1 or 3", in->output_count);
+    }
+    for (uint32_t i = 1; code == IFD_OK && i < in->output_count; i++) {
+        code = ifd_infer_output_dtype(in->def, output, i, dtypes[i], err);
+        if (code == IFD_OK) {
+            code = ifd_infer_output(in->def, output, i, shape, err);
+        }
+    }
+    if (code == IFD_OK && in->output_count == 3 && !ifd_quant_equal(&output[1], &output[0])) {
+        code = ifd_fail(err, IFD_INVALID, "lstm: output 1 is not quantized as output 0");
+    }
+    return code;
+}
+
 static bool has_input_gate(const struct ifd_infer *in)
 {
     return ifd_infer_input(in, WEIGHTS(INPUT_GATE)) != NULL;
@@ -97,6 +137,13 @@ static enum ifd_code lstm_infer(const struct ifd_infer *in, struct ifd_desc *out
         code = check_gate(in, gate, &s, err);
     }
     const struct ifd_shape shape = {.rank = 3, .dim = {x->dim[0], x->dim[1], s.cells}};
+    const struct ifd_shape state = {.rank = 2, .dim = {s.batch, s.cells}};
+    if (code == IFD_OK) {
+        code = check_states(in, output, &state, err);
+    }
+    if (code == IFD_OK) {
+        code = infer_states(in, output, &state, err);
+    }
     return code == IFD_OK ? ifd_infer_output(def, output, 0, &shape, err) : code;
 }
 
@@ -165,7 +212,7 @@ static void compute_gate(const struct ifd_ref_call *call, const struct sizes *s,
                         .factor = factor_of(call->in[WEIGHTS(gate)], call->in[0])};
     memset(ret, 0, count * sizeof(*ret));
     add_product(&p, s, ret);
-    if (state) { /* the first state is all zero points */
+    if (state) { /* else it is all zero points */
         p.weights = call->input[RECURRENT(gate)];
         p.x = state;
         p.bias = NULL;
@@ -224,6 +271,22 @@ static void store_state(const struct ifd_ref_call *call, const struct sizes *s, 
     }
 }
 
+/* State and cell behind the last step. */
+static void keep_states(const struct ifd_ref_call *call, const struct sizes *s, const int8_t *state,
+                        int64_t stride, const int16_t *cell)
+{
+    for (int64_t n = 0; n < s->batch && call->output_count == 3; n++) {
+        int8_t *kept = (int8_t *)call->output[1] + n * s->cells;
+        if (state) {
+            memcpy(kept, state + n * stride, (size_t)s->cells);
+        } else { /* no step */
+            memset(kept, ifd_ref_zero_point(call->out[1]), (size_t)s->cells);
+        }
+        memcpy((int16_t *)call->output[2] + n * s->cells, cell + n * s->cells,
+               (size_t)s->cells * sizeof(*cell));
+    }
+}
+
 static enum ifd_code lstm_ref(const struct ifd_ref_call *call, struct ifd_err *err)
 {
     (void)err;
@@ -237,22 +300,31 @@ static enum ifd_code lstm_ref(const struct ifd_ref_call *call, struct ifd_err *e
     const int64_t y_step = attrs->time_major ? s.batch * s.cells : s.cells;
     const int64_t x_stride = attrs->time_major ? s.input : s.steps * s.input;
     const int64_t y_stride = attrs->time_major ? s.cells : s.steps * s.cells;
-    if (ifd_ref_elements(call->out[0]) == 0) {
+    const bool has_state = call->input_count > CELL && call->in[CELL];
+    if (count == 0) {
         return IFD_OK;
     }
-    memset(cell, 0, count * sizeof(*cell));
+    if (has_state) {
+        memcpy(cell, call->input[CELL], count * sizeof(*cell));
+    } else {
+        memset(cell, 0, count * sizeof(*cell));
+    }
+    const int8_t *state = has_state ? call->input[STATE] : NULL;
+    int64_t state_stride = s.cells;
     for (int64_t t = 0; t < s.steps; t++) {
         const int8_t *x = (const int8_t *)call->input[0] + t * x_step;
         int8_t *y = (int8_t *)call->output[0] + t * y_step;
         for (uint32_t g = 0; g < GATES; g++) {
             if (call->in[WEIGHTS(g)]) {
-                compute_gate(call, &s, g, x, x_stride, t > 0 ? y - y_step : NULL, y_stride,
-                             gate + g * count);
+                compute_gate(call, &s, g, x, x_stride, state, state_stride, gate + g * count);
             }
         }
         update_cells(call, count, gate, cell);
         store_state(call, &s, gate + OUTPUT_GATE * count, cell, y_stride, y);
+        state = y;
+        state_stride = y_stride;
     }
+    keep_states(call, &s, state, state_stride, cell);
     return IFD_OK;
 }
 
@@ -266,7 +338,7 @@ const struct ifd_op_def ifd_op_lstm = {
     .name = "lstm",
     .min_inputs = 1,
     .max_inputs = INPUTS,
-    .outputs = 1,
+    .outputs = IFD_OP_VARIADIC,
     .attrs = lstm_attrs,
     .attr_count = sizeof(lstm_attrs) / sizeof(lstm_attrs[0]),
     .attrs_bytes = sizeof(struct ifd_lstm_attrs),

@@ -55,6 +55,7 @@ struct ifd_parsed {
     uint32_t format_version;
     const char *description;
     struct ifd_port *input, *output;
+    uint32_t state_count; /* as in struct ifd_model_info */
     /** Nothing fixes the first dimension of an input, or one behind it. Also written on
      *  failure. */
     bool opens_first, opens_others;
@@ -82,6 +83,7 @@ struct ifd_parse_options {
     int64_t open_first, open_other;
     /** Go on behind a cut; NULL: from the beginning. */
     const struct ifd_resume *resume;
+    bool keeps_state; /* as in struct ifd_model_options */
 };
 
 /** file must outlive the graph: constants are used in place. graph: initialized by the caller.

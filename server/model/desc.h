@@ -121,12 +121,12 @@ struct ifd_level_policy_info {
     struct ifd_queue_policy_info policy;
 };
 
-/** A state of a sequence: an output of one request is an input of the next; zeros before the
- *  first. */
+/** A state of a sequence: an output of one request is an input of the next. */
 struct ifd_state_info {
     struct ifd_tensor_info tensor; /* name: of the input; first */
     const char *output_name;
     uint32_t input, output; /* of the description; set when it is complete */
+    struct ifd_bytes begin; /* before the first request; {NULL, 0}: zeros */
 };
 
 struct ifd_model_desc {

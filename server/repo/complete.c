@@ -196,12 +196,42 @@ static enum ifd_code check_state(const struct ifd_state_info *state,
     return IFD_OK;
 }
 
+static void hide(const struct ifd_model_desc *manifest, const struct ifd_state_info *state)
+{
+    ((struct ifd_tensor_info *)(uintptr_t)&manifest->input[state->input])->is_hidden = true;
+    ((struct ifd_tensor_info *)(uintptr_t)&manifest->output[state->output])->is_hidden = true;
+}
+
+/* Adds the variables of the file, behind the states of the config, which may name some of them. */
+static void add_variables(struct ifd_model_desc *manifest, const struct ifd_model_info *info,
+                          struct ifd_state_info *state)
+{
+    for (uint32_t i = 0; i < info->state_count; i++) {
+        const uint32_t input = info->input_count - info->state_count + i;
+        const uint32_t output = info->output_count - info->state_count + i;
+        uint32_t k = 0;
+        while (k < manifest->state_count && state[k].input != input) {
+            k++;
+        }
+        if (k == manifest->state_count) {
+            state[k] = (struct ifd_state_info){.tensor = manifest->input[input],
+                                               .output_name = manifest->output[output].name,
+                                               .input = input,
+                                               .output = output};
+            hide(manifest, &state[k]);
+            manifest->state_count++;
+        }
+        state[k].begin = info->input[input].begin;
+    }
+}
+
 /* Finds the tensors of all states and hides them. */
-static enum ifd_code complete_states(struct ifd_model_desc *manifest, struct ifd_arena *arena,
+static enum ifd_code complete_states(struct ifd_model_desc *manifest,
+                                     const struct ifd_model_info *info, struct ifd_arena *arena,
                                      struct ifd_err *err)
 {
-    struct ifd_state_info *state =
-        ifd_arena_take_array(arena, manifest->state_count, sizeof(*state));
+    struct ifd_state_info *state = ifd_arena_take_array(
+        arena, (size_t)manifest->state_count + info->state_count, sizeof(*state));
     enum ifd_code code = state ? IFD_OK : ifd_arena_fail(arena, sizeof(*state), err);
     for (uint32_t i = 0; i < manifest->state_count && !code; i++) {
         state[i] = manifest->state[i];
@@ -217,8 +247,10 @@ static enum ifd_code complete_states(struct ifd_model_desc *manifest, struct ifd
         code = check_state(&state[i], input, output, err);
         state[i].input = (uint32_t)(input - manifest->input);
         state[i].output = (uint32_t)(output - manifest->output);
-        ((struct ifd_tensor_info *)(uintptr_t)input)->is_hidden = true;
-        ((struct ifd_tensor_info *)(uintptr_t)output)->is_hidden = true;
+        hide(manifest, &state[i]);
+    }
+    if (!code) {
+        add_variables(manifest, info, state);
     }
     manifest->state = state;
     return code;
@@ -241,7 +273,7 @@ enum ifd_code ifd_manifest_complete(struct ifd_model_desc *manifest,
     if (!code) {
         code = complete_side(&output, has_batch, arena, err);
     }
-    return code ? code : complete_states(manifest, arena, err);
+    return code ? code : complete_states(manifest, info, arena, err);
 }
 
 /* Checks tensor index of a model without a file. */

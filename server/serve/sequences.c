@@ -207,6 +207,17 @@ static void give_states(const struct ifd_sequences *self, const struct ifd_seque
     }
 }
 
+static void begin_states(const struct ifd_sequences *self, const struct ifd_sequence *sequence)
+{
+    memset(sequence->memory, 0, self->bytes);
+    for (uint32_t i = 0; i < self->desc->state_count; i++) {
+        const struct ifd_bytes *begin = &self->desc->state[i].begin;
+        if (begin->size > 0) {
+            memcpy(sequence->memory + self->offset[i], begin->data, begin->size);
+        }
+    }
+}
+
 enum ifd_code ifd_sequences_begin(struct ifd_sequences *self, struct ifd_infer_request *request,
                                   uint64_t now_ns, struct ifd_sequence **ret,
                                   const bool **ret_wanted, struct ifd_err *err)
@@ -224,7 +235,7 @@ enum ifd_code ifd_sequences_begin(struct ifd_sequences *self, struct ifd_infer_r
         return code;
     }
     if (request->sequence_start) {
-        memset(sequence->memory, 0, self->bytes);
+        begin_states(self, sequence);
     }
     memcpy(wanted, request->wanted, outputs * sizeof(*wanted));
     for (uint32_t i = 0; i < self->desc->state_count; i++) {

@@ -470,6 +470,13 @@ class Subgraph(Model):
         self.graph = {"tensors": [], "inputs": [], "outputs": [], "operators": []}
         self.value["subgraphs"].append(self.graph)
 
+    @classmethod
+    def of(cls, model, index):
+        """One that is there, to be changed."""
+        self = cls.__new__(cls)
+        self.value, self.graph = model.value, model.value["subgraphs"][index]
+        return self
+
 
 @good
 def while_counted():
@@ -541,6 +548,189 @@ def call():
     m.graph["operators"][0] = m.op("CALL", [0], [2], "Call", {"subgraph": 1})
     m.graph["operators"].pop()
     return m
+
+
+def handle(m):
+    v = m.tensor("handle", [], "RESOURCE")
+    m.op("VAR_HANDLE", [], [v], "VarHandle", {"container": "", "shared_name": "v"})
+    return v
+
+
+@good
+def variable():
+    """y = v = v + x; v is 1, 2 at first."""
+    m = Model()
+    x, old, y = m.input("x", [1, 2]), m.tensor("old", [1, 2]), m.tensor("y", [1, 2])
+    m.op("CALL_ONCE", [], [], "CallOnce", {"init_subgraph": 1})
+    v = handle(m)
+    m.op("READ_VARIABLE", [v], [old])
+    m.op("ADD", [old, x], [y], "Add", {})
+    m.op("ASSIGN_VARIABLE", [v, y], [])
+    m.output(y)
+    g = Subgraph(m)
+    g.op("ASSIGN_VARIABLE", [handle(g), g.tensor("begin", [1, 2], data=f32(1, 2))], [])
+    return m
+
+
+@good
+def composite():
+    m = branches(b"\0")
+    m.graph["operators"][0] = m.op("STABLEHLO_COMPOSITE", [0], [2])
+    m.graph["operators"].pop()
+    m.graph["operators"][0]["more_options_type"] = "StablehloComposite"
+    m.graph["operators"][0]["more_options"] = {"name": "ours", "decomposition_subgraph": 1}
+    return m
+
+
+def matrix(m, name, rows, columns):
+    return m.tensor(name, [rows, columns], data=f32(*[0.1 * i for i in range(rows * columns)]))
+
+
+def cell(m, prefix, inputs, units):
+    """Weights, recurrent weights, bias and state of an RNN."""
+    return [matrix(m, prefix + "w", units, inputs), matrix(m, prefix + "r", units, units),
+            m.tensor(prefix + "b", [units], data=f32(*[0.5] * units)),
+            m.tensor(prefix + "h", [1, units], is_variable=True)]
+
+
+@good
+def rnn():
+    m = Model()
+    x, y = m.input("x", [1, 3]), m.tensor("y", [1, 2])
+    m.op("RNN", [x, *cell(m, "", 3, 2)], [y], "Rnn", {"activation": "RELU"})
+    return m.output(y)
+
+
+@good
+def sequence_rnn():
+    m = Model()
+    x, y = m.input("x", [1, 2, 3]), m.tensor("y", [1, 2, 2])
+    m.op("UNIDIRECTIONAL_SEQUENCE_RNN", [x, *cell(m, "", 3, 2)], [y], "SequenceRnn",
+         {"activation": "TANH"})
+    return m.output(y)
+
+
+@good
+def bidirectional_rnn():
+    m = Model()
+    x, y = m.input("x", [1, 2, 3]), m.tensor("y", [1, 2, 4])
+    m.op("BIDIRECTIONAL_SEQUENCE_RNN",
+         [x, *cell(m, "f", 3, 2), *cell(m, "b", 3, 2), -1, -1, -1], [y],
+         "BidirectionalSequenceRnn", {"activation": "TANH", "merge_outputs": True})
+    return m.output(y)
+
+
+def lstm_layer(m, prefix, inputs, cells):
+    """Weights, peepholes, biases, no projection; states."""
+    layer = [matrix(m, f"{prefix}w{g}", cells, inputs) for g in range(4)]
+    layer += [matrix(m, f"{prefix}r{g}", cells, cells) for g in range(4)] + [-1] * 3
+    layer += [m.tensor(f"{prefix}b{g}", [cells], data=f32(*[0.1] * cells)) for g in range(4)]
+    return layer + [-1, -1], [m.tensor(f"{prefix}s{i}", [1, cells], is_variable=True)
+                              for i in range(2)]
+
+
+@good
+def lstm():
+    m = Model()
+    x, y = m.input("x", [1, 3]), m.tensor("y", [1, 2])
+    layer, states = lstm_layer(m, "", 3, 2)
+    m.op("LSTM", [x, *layer, *states], [y], "Lstm", {"activation": "TANH", "cell_clip": 1.5})
+    return m.output(y)
+
+
+@good
+def sequence_lstm():
+    m = Model()
+    x, y = m.input("x", [1, 2, 3]), m.tensor("y", [1, 2, 2])
+    layer, states = lstm_layer(m, "", 3, 2)
+    m.op("UNIDIRECTIONAL_SEQUENCE_LSTM", [x, *layer, *states, *[-1] * 4], [y],
+         "UnidirectionalSequenceLstm", {"activation": "TANH"})
+    return m.output(y)
+
+
+@good
+def bidirectional_lstm():
+    m = Model()
+    x, y, z = m.input("x", [1, 2, 3]), m.tensor("y", [1, 2, 2]), m.tensor("z", [1, 2, 2])
+    front, front_states = lstm_layer(m, "f", 3, 2)
+    back, back_states = lstm_layer(m, "b", 3, 2)
+    m.op("BIDIRECTIONAL_SEQUENCE_LSTM",
+         [x, *front, *back, *front_states, *back_states, *[-1] * 9], [y, z],
+         "BidirectionalSequenceLstm", {"activation": "TANH", "time_major": False})
+    return m.output(y, z)
+
+
+@good
+def svdf():
+    m = Model()
+    x, y = m.input("x", [1, 3]), m.tensor("y", [1, 2])
+    m.op("SVDF", [x, matrix(m, "w", 4, 3), matrix(m, "t", 4, 5), -1,
+                  m.tensor("s", [1, 20], is_variable=True)], [y], "Svdf",
+         {"rank": 2, "activation": "RELU"})
+    return m.output(y)
+
+
+def densify(shape, data, *dimensions, **more):
+    m = Model()
+    x, w, y = m.input("x", shape), m.tensor("w", shape, data=data), m.tensor("y", shape)
+    d = m.tensor("d", shape)
+    m.graph["tensors"][w]["sparsity"] = {"dimensions": dimensions, **more}
+    m.op("DENSIFY", [w], [d])
+    m.op("ADD", [x, d], [y], "Add", {})
+    return m.output(y)
+
+
+def indexes(kind, *values):
+    return {"values": list(values)}, kind
+
+
+def compressed(segments, indices):
+    return {"format": "SPARSE_CSR", "segments_type": segments[1], "segments": segments[0],
+            "indices_type": indices[1], "indices": indices[0]}
+
+
+@good
+def sparse_rows():
+    rows = compressed(indexes("Uint8Vector", 0, 1, 1, 3), indexes("Uint16Vector", 3, 0, 2))
+    return densify([3, 4], f32(1, 2, 3), {"dense_size": 3}, rows, traversal_order=[0, 1])
+
+
+@good
+def sparse_blocks():
+    rows = compressed(indexes("Int32Vector", 0, 1, 2), indexes("Uint8Vector", 1, 0))
+    return densify([2, 4], f32(1, 2, 3, 4), {"dense_size": 2}, rows, {"dense_size": 2},
+                   traversal_order=[0, 1, 2], block_map=[1])
+
+
+@good
+def fully_connected_int4():
+    m = Model()
+    x, y = m.input("x", [1, 3]), m.tensor("y", [1, 3])
+    w = m.tensor("w", [3, 3], "INT4", bytes((0x71, 0x9F, 0x23, 0xE1, 0x08)), quant(0.1, 0))
+    m.op("FULLY_CONNECTED", [x, w, -1], [y], "FullyConnected", {}, version=9)
+    return m.output(y)
+
+
+@good
+def fake_quant():
+    return unary("FAKE_QUANT", options=("FakeQuant", {"min": -1.0, "max": 2.0, "num_bits": 8}))
+
+
+@good
+def bucketize():
+    return unary("BUCKETIZE", out_type="INT32", options=("Bucketize", {"boundaries": [-1.0, 0.5]}))
+
+
+@good
+def embedding_lookup_sparse():
+    m = Model()
+    ids, y = m.input("ids", [2], "INT32"), m.tensor("y", [2, 3])
+    at = m.tensor("at", [2, 2], "INT32", s32(0, 0, 1, 1))
+    shape = m.tensor("shape", [2], "INT32", s32(2, 2))
+    shares = m.tensor("shares", [2], data=f32(1, 2))
+    m.op("EMBEDDING_LOOKUP_SPARSE", [ids, at, shape, shares, matrix(m, "table", 1, 3)], [y],
+         "EmbeddingLookupSparse", {"combiner": "MEAN"})
+    return m.output(y)
 
 
 @good
@@ -707,7 +897,7 @@ def opcode_index(m):
 
 @bad("add")
 def opcode_unknown(m):
-    m.value["operator_codes"][0]["builtin_code"] = "LSTM"
+    m.value["operator_codes"][0]["builtin_code"] = "SKIP_GRAM"
 
 
 @bad("call")
@@ -932,14 +1122,51 @@ def type_string(m):
     tensors(m)[0]["type"] = "STRING"
 
 
-@bad("add")
-def variable(m):
-    tensors(m)[1]["is_variable"] = True
+@bad("variable")
+def variable_never_assigned(m):
+    m.graph["operators"].pop(0)
+
+
+@bad("variable")
+def variable_of_no_handle(m):
+    m.graph["operators"][2]["inputs"] = [0]
+
+
+@bad("while_asked")
+def variable_in_a_loop(m):
+    g = Subgraph.of(m, 2)
+    v = handle(g)
+    g.op("ASSIGN_VARIABLE", [v, 0], [])
+    g.graph["operators"] = g.graph["operators"][-2:] + g.graph["operators"][:-2]
 
 
 @bad("concatenation")
 def sparse(m):
     tensors(m)[2]["sparsity"] = {}
+
+
+def sparsity(m):
+    return next(t["sparsity"] for t in tensors(m) if "sparsity" in t)
+
+
+@bad("sparse_rows")
+def sparse_index(m):
+    sparsity(m)["dimensions"][1]["indices"]["values"][0] = 4
+
+
+@bad("sparse_rows")
+def sparse_segments(m):
+    sparsity(m)["dimensions"][1]["segments"]["values"] = [0, 2]
+
+
+@bad("sparse_rows")
+def sparse_content(m):
+    sparsity(m)["dimensions"][1]["segments"]["values"] = [0, 1, 1, 2]
+
+
+@bad("sparse_blocks")
+def sparse_block(m):
+    sparsity(m)["dimensions"][2]["dense_size"] = 3
 
 
 @bad("conv_u8")

@@ -40,6 +40,19 @@ def builtins():
     return names
 
 
+def composites():
+    """TFLite's names of what becomes several of ours, graphs or variables."""
+    schema = re.search(r"enum Builtin.*?\}", read("engine/parse/tflite/schema.fbs"), re.S).group()
+    numbers = {int(n): name for name, n in re.findall(r"(\w+) = (\d+)", schema)}
+    rows = re.findall(r"^    \{(\w+), (NULL|\"\w+\"), \d",
+                      read("engine/parse/tflite/composite.c"), re.M)
+    names = [numbers[int(n)] if n.isdigit() else custom.strip('"') for n, custom in rows]
+    for file in "control.c", "variables.c":
+        text = re.search(r"^enum \{(.*?)\};", read(f"engine/parse/tflite/{file}"), re.S | re.M)
+        names += [numbers[int(n)] for n in re.findall(r"= (\d+)", text.group(1))]
+    return sorted(set(names))
+
+
 def tested_types(symbol):
     path = ROOT / "tests/ops" / f"{symbol}.json"
     cases = json.loads(path.read_text())["cases"] if path.exists() else []
@@ -66,6 +79,7 @@ def document():
                                  read("engine/include/inferd/op_list.inc"), re.M):
         text += (f"| {symbol} | {' '.join(tflite.get(op, []))} | {' '.join(tested_types(symbol))} "
                  f"| {'x' if op in acc else ''} | {'x' if op in gpu else ''} |\n")
+    text += "\n## TFLite\n\nBeside those of the table:\n\n" + paragraph(composites())
     text += "\n## ONNX\n\nTranslated to the operators above, from opset 1 on. Of ai.onnx:\n\n"
     text += paragraph(onnx_list('""'))
     text += "\nOf ai.onnx.ml (without texts):\n\n" + paragraph(onnx_list("ML"))

@@ -141,6 +141,11 @@ struct ifd_model_options {
      *  differs from the file is ignored: ifd_model_info says what holds. */
     const struct ifd_input_shape *input_shape;
     uint32_t input_shape_count;
+    /** Variables of the file (a recurrent layer's, a streaming model's) become ports: each is an
+     *  input and an output behind the file's own (ifd_model_info.state_count), and the caller hands
+     *  the output of one run to the input of the next of the same sequence. The batch is 1 then.
+     *  Else every run begins with what the file has. */
+    bool keeps_state;
     /** Memory that one instance may take for the shapes of its requests, in a model with open
      *  dimensions. Default 256 MiB. */
     size_t shape_bytes;
@@ -178,6 +183,7 @@ struct ifd_port {
     uint32_t normalization_count; /* 1 or the number of channels */
     const char *const *labels;    /* outputs: label of class i, or NULL */
     uint32_t label_count;
+    struct ifd_bytes begin; /* an input that is a state: its content when a sequence begins */
 };
 
 struct ifd_model_info {
@@ -186,6 +192,9 @@ struct ifd_model_info {
     const char *description; /* may be empty */
     uint32_t input_count, output_count;
     const struct ifd_port *input, *output;
+    /** As many of the last inputs and outputs are states: output output_count - k becomes input
+     *  input_count - k of the next run. 0 without ifd_model_options.keeps_state. */
+    uint32_t state_count;
     /** All ports are batched and the graph treats samples independently: requests can share a run.
      *  Otherwise a run of batch n is n runs of batch 1 inside one call. */
     bool batch_is_free;

@@ -319,8 +319,9 @@ struct ifd_loop_attrs {
 };
 
 /** lstm: inputs sequence [n,t,i] (time_major: [t,n,i]), weights of the gates input, forget, cell,
- *  output [c,i], weights of the state [c,c], biases [c]; the input gate may be absent → [n,t,c].
- *  s8, scale of the cell 2^cell_exponent; cell_clip 0: none. */
+ *  output [c,i], weights of the state [c,c], biases [c]; the input gate may be absent. Optional:
+ *  state (s8) and cell (s16) before the first step, [n,c] → [n,t,c]; state and cell behind the last
+ *  if there are three outputs. s8, scale of the cell 2^cell_exponent; cell_clip 0: none. */
 struct ifd_lstm_attrs {
     bool time_major;
     float cell_clip;

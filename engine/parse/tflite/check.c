@@ -33,12 +33,11 @@ bool ifd_tflite_is_plain(const char *name)
 bool ifd_tflite_dtype(int32_t type, enum ifd_dtype *ret)
 {
     /* By the format's numbers; IFD_DTYPE_COUNT for types that inferd lacks (complex128,
-     * resource, variant, int4). */
-    static const uint8_t table[] = {IFD_F32, IFD_F16,         IFD_S32,         IFD_U8,
-                                    IFD_S64, IFD_STR,         IFD_BOOL,        IFD_S16,
-                                    IFD_C64, IFD_S8,          IFD_F64,         IFD_DTYPE_COUNT,
-                                    IFD_U64, IFD_DTYPE_COUNT, IFD_DTYPE_COUNT, IFD_U32,
-                                    IFD_U16, IFD_DTYPE_COUNT, IFD_BF16};
+     * resource, variant). Constants of 4-bit numbers are unpacked. */
+    static const uint8_t table[] = {
+        IFD_F32,         IFD_F16, IFD_S32, IFD_U8,  IFD_S64,         IFD_STR, IFD_BOOL,
+        IFD_S16,         IFD_C64, IFD_S8,  IFD_F64, IFD_DTYPE_COUNT, IFD_U64, IFD_DTYPE_COUNT,
+        IFD_DTYPE_COUNT, IFD_U32, IFD_U16, IFD_S8,  IFD_BF16};
     if (type < 0 || (size_t)type >= sizeof(table) || table[type] == IFD_DTYPE_COUNT) {
         return false;
     }
@@ -203,14 +202,18 @@ static enum ifd_code check_constant(const struct check *c, uint32_t index, struc
     const struct ifd_tflite_tensor *t = &c->g->tensor[index];
     struct ifd_desc desc = {0};
     size_t bytes = 0;
-    if (t->is_sparse || !ifd_tflite_dtype(t->type, &desc.dtype) || desc.dtype == IFD_STR ||
+    if (t->sparsity || !ifd_tflite_dtype(t->type, &desc.dtype) || desc.dtype == IFD_STR ||
         !ifd_tflite_shape(&t->shape, &desc.shape)) {
         return IFD_OK; /* refused where it is used */
     }
-    if (!ifd_desc_bytes(&desc, &bytes) || bytes != content.size) {
+    const bool is_int4 = t->type == IFD_TFLITE_INT4;
+    const bool is_known = ifd_desc_bytes(&desc, &bytes);
+    const size_t wanted = is_int4 ? bytes / 2 + bytes % 2 : bytes;
+    if (!is_known || wanted != content.size) {
         return ifd_fail(c->err, IFD_CORRUPT,
                         "tensor %u " NAME_FORMAT ": %zu bytes of content for %s %s", index, t->name,
-                        content.size, ifd_dtype_name(desc.dtype), ifd_shape_text(&desc.shape).s);
+                        content.size, is_int4 ? "s4" : ifd_dtype_name(desc.dtype),
+                        ifd_shape_text(&desc.shape).s);
     }
     if (!ifd_desc_fits(&desc, c->limits->tensor_bytes)) {
         return ifd_fail(c->err, IFD_TOO_LARGE, "tensor %u " NAME_FORMAT ": %s %s, limit %zu bytes",

@@ -1,11 +1,12 @@
-/* IF, WHILE and CALL. What is decided while the file is read is built in place: a loop becomes its
- * turns. Otherwise the subgraphs become graphs of their own, which a node names. */
+/* IF, WHILE, CALL and STABLEHLO_COMPOSITE (a call, too). What is decided while the file is read is
+ * built in place: a loop becomes its turns. Otherwise the subgraphs become graphs of their own, which
+ * a node names. */
 #include "engine/ir/verify.h"
 #include "engine/parse/tflite/tflite_build.h"
 
 #include <string.h>
 
-enum { CALL = 31, IF = 118, WHILE = 119 }; /* builtin operators of the format */
+enum { CALL = 31, IF = 118, WHILE = 119, COMPOSITE = 206 }; /* builtin operators of the format */
 
 static int32_t builtin_of(const struct ifd_tflite_build *b, uint32_t index)
 {
@@ -15,7 +16,7 @@ static int32_t builtin_of(const struct ifd_tflite_build *b, uint32_t index)
 bool ifd_tflite_is_control(const struct ifd_tflite_build *b, uint32_t index)
 {
     const int32_t builtin = builtin_of(b, index);
-    return builtin == CALL || builtin == IF || builtin == WHILE;
+    return builtin == CALL || builtin == IF || builtin == WHILE || builtin == COMPOSITE;
 }
 
 /* An operator that names subgraphs, with values of its operands. */

@@ -545,38 +545,6 @@ static enum ifd_code read_cumsum(const struct ifd_tflite_call *call, struct ifd_
     return code == IFD_OK ? read_constant_axis(call, err) : code;
 }
 
-/* The cell's scale is a power of two; the state has the quantization of the output. */
-static enum ifd_code read_lstm(const struct ifd_tflite_call *call, struct ifd_err *err)
-{
-    const struct ifd_tflite_options *o = call->op->options;
-    const int32_t state = call->op->input.value[18], cell = call->op->input.value[19];
-    const int32_t output = call->op->output.value[0];
-    const uint32_t other = IFD_BIT(9) | IFD_BIT(10) | IFD_BIT(11) | IFD_BIT(16) | IFD_BIT(17);
-    int exponent = 0;
-    for (uint32_t i = 0; i < call->input_count; i++) {
-        if (((i < 18 && (other & IFD_BIT(i)) != 0) || i >= 20) && call->input[i] != IFD_NONE) {
-            return ifd_fail(err, IFD_UNSUPPORTED,
-                            "8-bit numbers with peepholes, a projection or a normalization");
-        }
-    }
-    if (o->activation != IFD_ACT_TANH || state < 0 || cell < 0 ||
-        call->tensor[state].scale_count != 1 || call->tensor[cell].scale_count != 1 ||
-        call->tensor[output].scale_count != 1 ||
-        call->tensor[state].scale[0] != call->tensor[output].scale[0] ||
-        ifd_tflite_zero_point(&call->tensor[state], 0) !=
-            ifd_tflite_zero_point(&call->tensor[output], 0) ||
-        frexpf(call->tensor[cell].scale[0], &exponent) != 0.5f) {
-        return ifd_fail(err, IFD_UNSUPPORTED,
-                        "a state whose quantization is not that of the output, a cell whose scale "
-                        "is no power of two, or a function other than tanh");
-    }
-    enum ifd_code code = set_int(call, "time_major", o->time_major, err);
-    if (code == IFD_OK) {
-        code = set_int(call, "cell_exponent", exponent - 1, err);
-    }
-    return code == IFD_OK ? set_f32(call, "cell_clip", (double)o->cell_clip, err) : code;
-}
-
 static enum ifd_code read_top_k(const struct ifd_tflite_call *call, struct ifd_err *err)
 {
     int64_t k = 0;
@@ -741,7 +709,6 @@ enum {
     PACK = 59,
     ONE_HOT = 61,
     UNPACK = 64,
-    UNIDIRECTIONAL_SEQUENCE_LSTM = 71,
     RESIZE_NEAREST = 74,
     LEAKY_RELU = 75,
     MIRROR_PAD = 77,
@@ -791,7 +758,6 @@ static const struct ifd_tflite_rule rules[] = {
     {41, NULL, IFD_OP_SUB, 5, SUB, 2, 2, 3, read_add},
     {42, NULL, IFD_OP_DIV, 2, DIV, 2, 2, 3, read_activation},
     {43, NULL, IFD_OP_RESHAPE, 3, SQUEEZE, 1, 1, 1, read_squeeze},
-    {44, NULL, IFD_OP_LSTM, 4, UNIDIRECTIONAL_SEQUENCE_LSTM, 20, 24, 0xF1FF, read_lstm},
     {45, NULL, IFD_OP_STRIDED_SLICE, 8, STRIDED_SLICE, 4, 4, 1, read_strided_slice},
     {47, NULL, IFD_OP_EXP, 2, NO_OPTIONS, 1, 1, 1, NULL},
     {48, NULL, IFD_OP_TOP_K, 3, NO_OPTIONS, 2, 2, 1, read_top_k},

@@ -6,7 +6,7 @@
 
 #include "engine/base/str.h"
 #include "engine/parse/tflite/archive.h"
-#include "engine/parse/tflite/tflite_impl.h"
+#include "engine/parse/tflite/tflite_build.h"
 
 #define METADATA_NAME     "TFLITE_METADATA"
 #define LABEL_FILE_BYTES  ((size_t)4 << 20)  /* one file */
@@ -14,19 +14,17 @@
 #define LABEL_COUNT       100000u            /* one file */
 
 struct ports {
-    const struct ifd_tflite_model *model;
-    struct ifd_bytes file;
+    const struct ifd_tflite_build *b;
     const struct ifd_graph *graph;
     size_t label_bytes_left;
     struct ifd_err *err;
 };
 
 /* A tensor without a name gets one: clients address ports by name. */
-static enum ifd_code name_port(const struct ports *p, int32_t tensor, const char *kind,
+static enum ifd_code name_port(const struct ports *p, const char *name, const char *kind,
                                uint32_t index, struct ifd_port *port)
 {
     struct ifd_arena *arena = p->graph->arena;
-    const char *name = p->model->subgraph[0].tensor[tensor].name;
     char text[32];
     if (name[0] == '\0') {
         (void)snprintf(text, sizeof(text), "%s_%u", kind, index);
@@ -36,30 +34,44 @@ static enum ifd_code name_port(const struct ports *p, int32_t tensor, const char
     return port->name ? IFD_OK : ifd_arena_fail(arena, strlen(name), p->err);
 }
 
+static bool is_taken(const struct ifd_port *port, uint32_t count, const char *name, uint32_t *ret)
+{
+    for (*ret = 0; *ret < count; (*ret)++) {
+        if (strcmp(port[*ret].name, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The file's tensors, then the states, whose names give way. */
 static enum ifd_code name_ports(const struct ports *p, const struct ifd_tflite_ints *tensors,
                                 const char *kind, struct ifd_port **ret)
 {
-    const uint32_t count = tensors->count;
+    const uint32_t states = ifd_tflite_state_count(p->b);
+    const uint32_t count = tensors->count + states;
     struct ifd_arena *arena = p->graph->arena;
     struct ifd_port *port = ifd_arena_take_array(arena, count, sizeof(*port));
     if (!port) {
         return ifd_arena_fail(arena, (size_t)count * sizeof(*port), p->err);
     }
-    for (uint32_t i = 0; i < count; i++) {
-        enum ifd_code code = name_port(p, tensors->value[i], kind, i, &port[i]);
-        if (code != IFD_OK) {
-            return code;
-        }
-        for (uint32_t k = 0; k < i; k++) {
-            if (strcmp(port[k].name, port[i].name) == 0) {
-                return ifd_fail(p->err, IFD_UNSUPPORTED,
-                                "%ss %u and %u of the model share the name " NAME_FORMAT, kind, k,
-                                i, port[i].name);
-            }
+    enum ifd_code code = IFD_OK;
+    uint32_t twin = 0;
+    for (uint32_t i = 0; code == IFD_OK && i < count; i++) {
+        const bool is_state = i >= tensors->count;
+        const char *name = is_state ? p->b->state[i - tensors->count].name
+                                    : p->b->model->subgraph[0].tensor[tensors->value[i]].name;
+        const bool gives_way = is_state && is_taken(port, i, name, &twin);
+        code = name_port(p, gives_way ? "" : name, is_state ? "state" : kind,
+                         is_state ? i - tensors->count : i, &port[i]);
+        if (code == IFD_OK && is_taken(port, i, port[i].name, &twin)) {
+            return ifd_fail(p->err, IFD_UNSUPPORTED,
+                            "%ss %u and %u of the model share the name " NAME_FORMAT, kind, twin, i,
+                            port[i].name);
         }
     }
     *ret = port;
-    return IFD_OK;
+    return code;
 }
 
 /* ---- metadata ---- */
@@ -151,7 +163,7 @@ static enum ifd_code read_labels(struct ports *p, const struct ifd_tflite_port_i
     }
     size_t limit = LABEL_FILE_BYTES < p->label_bytes_left ? LABEL_FILE_BYTES : p->label_bytes_left;
     enum ifd_code code =
-        ifd_archive_read(p->file, info->label_file, limit, p->graph->arena, &text, p->err);
+        ifd_archive_read(p->b->file, info->label_file, limit, p->graph->arena, &text, p->err);
     if (code != IFD_OK || text.size == 0) {
         return code;
     }
@@ -187,7 +199,7 @@ static enum ifd_code read_metadata(struct ports *p, const struct ifd_tflite_buff
 {
     struct ifd_bytes content = {0};
     struct ifd_tflite_info info = {0};
-    if (!ifd_tflite_content(buffer, p->file, &content)) {
+    if (!ifd_tflite_content(buffer, p->b->file, &content)) {
         return ifd_fail(p->err, IFD_CORRUPT, "metadata lies outside the file");
     }
     enum ifd_code code = ifd_tflite_read_info(content, p->graph->arena, &info, p->err);
@@ -206,17 +218,28 @@ static enum ifd_code read_metadata(struct ports *p, const struct ifd_tflite_buff
     return code;
 }
 
-enum ifd_code ifd_tflite_ports(const struct ifd_tflite_model *model, struct ifd_bytes file,
-                               const struct ifd_graph *graph, struct ifd_parsed *ret,
-                               struct ifd_err *err)
+static enum ifd_code find_metadata(struct ports *p, struct ifd_parsed *parsed)
 {
-    struct ports p = {.model = model,
-                      .file = file,
-                      .graph = graph,
-                      .label_bytes_left = LABEL_TOTAL_BYTES,
-                      .err = err};
-    struct ifd_parsed parsed = {
-        .format = "tflite", .format_version = model->version, .description = ""};
+    const struct ifd_tflite_model *model = p->b->model;
+    for (uint32_t i = 0; i < model->metadata_count; i++) {
+        if (strcmp(model->metadata[i].name, METADATA_NAME) == 0) {
+            return read_metadata(p, &model->buffer[model->metadata[i].buffer], parsed);
+        }
+    }
+    return IFD_OK;
+}
+
+enum ifd_code ifd_tflite_ports(const struct ifd_tflite_build *b, struct ifd_parsed *ret)
+{
+    const struct ifd_tflite_model *model = b->model;
+    const uint32_t states = ifd_tflite_state_count(b);
+    struct ports p = {
+        .b = b, .graph = b->main, .label_bytes_left = LABEL_TOTAL_BYTES, .err = b->err};
+    struct ifd_parsed parsed = *ret;
+    parsed.format = "tflite";
+    parsed.format_version = model->version;
+    parsed.description = "";
+    parsed.state_count = states;
     enum ifd_code code = read_text(&p, model->description, &parsed.description);
     if (code == IFD_OK) {
         code = name_ports(&p, &model->subgraph[0].input, "input", &parsed.input);
@@ -224,16 +247,13 @@ enum ifd_code ifd_tflite_ports(const struct ifd_tflite_model *model, struct ifd_
     if (code == IFD_OK) {
         code = name_ports(&p, &model->subgraph[0].output, "output", &parsed.output);
     }
-    for (uint32_t i = 0; code == IFD_OK && i < model->metadata_count; i++) {
-        if (strcmp(model->metadata[i].name, METADATA_NAME) == 0) {
-            code = read_metadata(&p, &model->buffer[model->metadata[i].buffer], &parsed);
-            break;
-        }
+    for (uint32_t i = 0; code == IFD_OK && i < states; i++) {
+        parsed.input[model->subgraph[0].input.count + i].begin = b->state[i].begin;
     }
     if (code == IFD_OK) {
-        parsed.opens_first = ret->opens_first;
-        parsed.opens_others = ret->opens_others;
-        parsed.is_bound = ret->is_bound;
+        code = find_metadata(&p, &parsed);
+    }
+    if (code == IFD_OK) {
         *ret = parsed;
     }
     return code;

@@ -28,12 +28,13 @@ static enum ifd_code check_usable(const struct ifd_tflite_build *b,
                                   const struct ifd_tflite_tensor *t, struct ifd_desc *ret)
 {
     const char *why = NULL;
-    if (t->is_variable) {
-        why = "is a variable (state)";
-    } else if (t->is_sparse) {
-        why = "is sparse";
-    } else if (t->custom_quantization) {
+    struct ifd_bytes content = {0};
+    if (t->custom_quantization) {
         why = "has a custom quantization";
+    } else if (t->type == IFD_TFLITE_INT4 &&
+               (!ifd_tflite_content(&b->model->buffer[t->buffer], b->file, &content) ||
+                content.size == 0)) {
+        why = "has 4-bit numbers that are not constant";
     } else if (!ifd_tflite_shape(&t->shape, &ret->shape)) {
         why = "has more than 8 dimensions";
     } else if (!ifd_tflite_dtype(t->type, &ret->dtype)) {
@@ -98,14 +99,18 @@ static enum ifd_code read_quantization(struct ifd_tflite_build *b,
     return IFD_OK;
 }
 
-static enum ifd_code add_value(struct ifd_tflite_build *b, uint32_t tensor, uint32_t *ret)
+enum ifd_code ifd_tflite_describe(struct ifd_tflite_build *b, const struct ifd_tflite_tensor *t,
+                                  struct ifd_desc *ret)
+{
+    const enum ifd_code code = check_usable(b, t, ret);
+    return code == IFD_OK ? read_quantization(b, t, ret) : code;
+}
+
+enum ifd_code ifd_tflite_add_value(struct ifd_tflite_build *b, uint32_t tensor, uint32_t *ret)
 {
     const struct ifd_tflite_tensor *t = &b->g->tensor[tensor];
     struct ifd_desc desc = {0};
-    enum ifd_code code = check_usable(b, t, &desc);
-    if (code == IFD_OK) {
-        code = read_quantization(b, t, &desc);
-    }
+    enum ifd_code code = ifd_tflite_describe(b, t, &desc);
     if (code == IFD_OK) {
         code = ifd_graph_add_value(b->graph, t->name, &desc, ret, b->err);
     }
@@ -115,48 +120,6 @@ static enum ifd_code add_value(struct ifd_tflite_build *b, uint32_t tensor, uint
     return code;
 }
 
-/* Content aligned to its elements and padded: in the file where possible, else copied once per
- * buffer. */
-static enum ifd_code align_content(struct ifd_tflite_build *b, uint32_t buffer, size_t element,
-                                   struct ifd_bytes content, struct ifd_bytes *ret)
-{
-    size_t after = (size_t)(b->file.data + b->file.size - (content.data + content.size));
-    if (b->aligned[buffer].data ||
-        ((uintptr_t)content.data % element == 0 && after >= IFD_TENSOR_PAD)) {
-        *ret = b->aligned[buffer].data ? b->aligned[buffer] : content;
-        return IFD_OK;
-    }
-    if (content.size > b->copy_bytes_left) {
-        return ifd_fail(b->err, IFD_CORRUPT,
-                        "buffers overlap: constants add up to more than the file");
-    }
-    uint8_t *copy = ifd_arena_take_tensor(b->graph->arena, content.size);
-    if (!copy) {
-        return ifd_arena_fail(b->graph->arena, content.size, b->err);
-    }
-    memcpy(copy, content.data, content.size);
-    b->copy_bytes_left -= content.size;
-    b->aligned[buffer] = (struct ifd_bytes){.data = copy, .size = content.size};
-    *ret = b->aligned[buffer];
-    return IFD_OK;
-}
-
-/* A tensor that is neither a node's output nor an input: check.c checked that it has content, or
- * no elements. */
-static enum ifd_code add_constant(struct ifd_tflite_build *b, uint32_t tensor, uint32_t *ret)
-{
-    const struct ifd_tflite_tensor *t = &b->g->tensor[tensor];
-    struct ifd_bytes content = {0};
-    enum ifd_code code = add_value(b, tensor, ret);
-    if (code == IFD_OK && t->buffer < b->model->buffer_count &&
-        ifd_tflite_content(&b->model->buffer[t->buffer], b->file, &content) && content.size > 0) {
-        const size_t element = ifd_dtype_bytes(b->graph->value[*ret].desc.dtype);
-        code = align_content(b, t->buffer, element, content, &content);
-    }
-    return code == IFD_OK ? ifd_graph_set_constant(b->graph, *ret, content, IFD_TENSOR_PAD, b->err)
-                          : code;
-}
-
 enum ifd_code ifd_tflite_value_of(struct ifd_tflite_build *b, int32_t tensor, uint32_t *ret)
 {
     if (tensor < 0) {
@@ -164,7 +127,7 @@ enum ifd_code ifd_tflite_value_of(struct ifd_tflite_build *b, int32_t tensor, ui
         return IFD_OK;
     }
     *ret = b->value_of[tensor];
-    return *ret == IFD_NONE ? add_constant(b, (uint32_t)tensor, ret) : IFD_OK;
+    return *ret == IFD_NONE ? ifd_tflite_add_constant(b, (uint32_t)tensor, ret) : IFD_OK;
 }
 
 static enum ifd_code check_tensor_bytes(const struct ifd_tflite_build *b, uint32_t value)
@@ -281,12 +244,6 @@ struct operands {
     uint32_t kept_count;
 };
 
-/* A state of a layer that begins at 0: only its description counts. */
-static bool is_state(const struct ifd_tflite_build *b, int32_t tensor)
-{
-    return tensor >= 0 && b->g->tensor[tensor].is_variable;
-}
-
 static enum ifd_code take_operands(struct ifd_tflite_build *b, const struct ifd_tflite_operator *op,
                                    const struct ifd_tflite_rule *rule, struct ifd_arena *scratch,
                                    struct operands *ret)
@@ -302,16 +259,13 @@ static enum ifd_code take_operands(struct ifd_tflite_build *b, const struct ifd_
     enum ifd_code code = IFD_OK;
     for (uint32_t i = 0; code == IFD_OK && i < op->input.count; i++) {
         const bool is_operand = i >= 32 || (rule->operands & IFD_BIT(i)) != 0;
-        o.input[i] = IFD_NONE;
-        if (is_operand || !is_state(b, op->input.value[i])) {
-            code = ifd_tflite_value_of(b, op->input.value[i], &o.input[i]);
-        }
+        code = ifd_tflite_value_of(b, op->input.value[i], &o.input[i]);
         if (is_operand) {
             o.kept[o.kept_count++] = o.input[i];
         }
     }
     for (uint32_t i = 0; code == IFD_OK && i < op->output.count; i++) {
-        code = add_value(b, (uint32_t)op->output.value[i], &o.output[i]);
+        code = ifd_tflite_add_value(b, (uint32_t)op->output.value[i], &o.output[i]);
     }
     *ret = o;
     return code;
@@ -326,7 +280,6 @@ static enum ifd_code read_attributes(const struct ifd_tflite_build *b,
                                          .def = ifd_op_def(rule->op),
                                          .attrs = (void *)node->attrs, /* not yet shared */
                                          .op = op,
-                                         .tensor = b->g->tensor,
                                          .input = operands->input,
                                          .input_count = op->input.count,
                                          .output_count = op->output.count};
@@ -362,9 +315,10 @@ static enum ifd_code finish_node(struct ifd_tflite_build *b, uint32_t node)
         code = check_tensor_bytes(b, n->output[i]);
     }
     bool done = false;
-    if (code == IFD_OK && is_shape_arithmetic(b->graph, n)) {
-        code = ifd_graph_compute_node(b->graph, node, COMPUTE_ELEMENTS * sizeof(int64_t), &done,
-                                      b->err);
+    if (code == IFD_OK && (b->is_initializing || is_shape_arithmetic(b->graph, n))) {
+        const size_t limit = b->is_initializing ? b->options->limits->tensor_bytes
+                                                : COMPUTE_ELEMENTS * sizeof(int64_t);
+        code = ifd_graph_compute_node(b->graph, node, limit, &done, b->err);
     }
     if (done) {
         b->graph->node_count--; /* it was the last one */
@@ -407,13 +361,15 @@ static enum ifd_code build_operator(struct ifd_tflite_build *b, uint32_t index,
     }
     const bool is_control = ifd_tflite_is_control(b, index);
     const bool is_composite = ifd_tflite_is_composite(b, index);
-    const bool is_node = !is_control && !is_composite;
+    const bool is_variable = ifd_tflite_is_variable(b, index);
+    const bool is_node = !is_control && !is_composite && !is_variable;
     enum ifd_code code = is_node ? find_rule(b, index, &rule) : IFD_OK;
     if (code != IFD_OK) {
         return code;
     }
     code = is_control     ? ifd_tflite_build_control(b, index, scratch)
            : is_composite ? ifd_tflite_build_composite(b, index, scratch)
+           : is_variable  ? ifd_tflite_build_variable(b, index)
                           : build_node(b, index, rule, scratch);
     if (code != IFD_OK) {
         ifd_err_prefix(b->err, "operator %s", operator_text(b, index).s);
@@ -509,7 +465,10 @@ static void decide_shape(struct ifd_tflite_build *b, uint32_t tensor, struct ifd
                          struct ifd_shape *ret_declared)
 {
     const struct ifd_shape example = value->desc.shape;
-    const struct ifd_shape file = ifd_tflite_declared(&b->g->tensor[tensor], &example);
+    struct ifd_shape file = ifd_tflite_declared(&b->g->tensor[tensor], &example);
+    if (b->options->keeps_state && file.rank > 0 && file.dim[0] == IFD_DIM_ANY) {
+        file.dim[0] = 1; /* a state is that of one sample */
+    }
     ifd_parse_input_shape(b->options, value->name, &file, &example, ret_declared,
                           &value->desc.shape);
     ifd_parse_note_open(&file, ret_declared, b->parsed);
@@ -519,7 +478,7 @@ static enum ifd_code build_inputs(struct ifd_tflite_build *b, uint32_t *ret)
 {
     const struct ifd_tflite_ints *input = &b->g->input;
     for (uint32_t i = 0; i < input->count; i++) {
-        enum ifd_code code = add_value(b, (uint32_t)input->value[i], &ret[i]);
+        enum ifd_code code = ifd_tflite_add_value(b, (uint32_t)input->value[i], &ret[i]);
         if (code != IFD_OK) {
             return code;
         }
@@ -540,9 +499,37 @@ static enum ifd_code build_inputs(struct ifd_tflite_build *b, uint32_t *ret)
     return IFD_OK;
 }
 
-static enum ifd_code build_graph(struct ifd_tflite_build *b, struct ifd_arena *scratch)
+/* Inputs and outputs of the graph: the file's, and behind them the states. */
+static enum ifd_code set_ports(struct ifd_tflite_build *b, const uint32_t *input,
+                               const uint32_t *output)
+{
+    const uint32_t inputs = b->g->input.count, outputs = b->g->output.count;
+    const uint32_t states = ifd_tflite_state_count(b);
+    uint32_t *value = ifd_arena_take_array(
+        b->scratch, (size_t)inputs + outputs + 2 * (size_t)states, sizeof(*value));
+    b->state = ifd_arena_take_array(b->scratch, states, sizeof(*b->state));
+    if (!value || !b->state) {
+        return ifd_arena_fail(b->scratch, states * sizeof(*b->state), b->err);
+    }
+    const enum ifd_code code = ifd_tflite_take_states(b, b->state);
+    if (code != IFD_OK) {
+        return code;
+    }
+    uint32_t *all_outputs = value + inputs + states;
+    memcpy(value, input, inputs * sizeof(*value));
+    memcpy(all_outputs, output, outputs * sizeof(*value));
+    for (uint32_t i = 0; i < states; i++) {
+        value[inputs + i] = b->state[i].input;
+        all_outputs[outputs + i] = b->state[i].output;
+    }
+    return ifd_graph_set_io(b->graph, value, inputs + states, all_outputs, outputs + states,
+                            b->err);
+}
+
+static enum ifd_code build_graph(struct ifd_tflite_build *b)
 {
     const struct ifd_tflite_subgraph *g = b->g;
+    struct ifd_arena *scratch = b->scratch;
     uint32_t *input = ifd_arena_take_array(scratch, g->input.count, sizeof(*input));
     uint32_t *output = ifd_arena_take_array(scratch, g->output.count, sizeof(*output));
     b->value_of = ifd_arena_take_array(scratch, g->tensor_count, sizeof(*b->value_of));
@@ -556,6 +543,9 @@ static enum ifd_code build_graph(struct ifd_tflite_build *b, struct ifd_arena *s
     }
     enum ifd_code code = build_inputs(b, input);
     if (code == IFD_OK) {
+        code = ifd_tflite_find_variables(b);
+    }
+    if (code == IFD_OK) {
         code = build_operators(b);
     }
     if (code == IFD_OK && g->output.count == 0) {
@@ -565,7 +555,7 @@ static enum ifd_code build_graph(struct ifd_tflite_build *b, struct ifd_arena *s
         code = build_outputs(b, output);
     }
     if (code == IFD_OK) {
-        code = ifd_graph_set_io(b->graph, input, g->input.count, output, g->output.count, b->err);
+        code = set_ports(b, input, output);
     }
     return code == IFD_OK ? ifd_graph_verify(b->graph, IFD_INVALID, b->err) : code;
 }
@@ -598,6 +588,11 @@ static void declare_shapes(const struct ifd_tflite_build *b)
         const struct ifd_shape *shape = &b->graph->value[b->graph->output[i]].desc.shape;
         parsed->output[i].desc.shape = ifd_tflite_declared(&g->tensor[g->output.value[i]], shape);
     }
+    for (uint32_t i = 0; i < parsed->state_count; i++) {
+        const struct ifd_shape shape = b->graph->value[b->state[i].input].desc.shape;
+        parsed->input[g->input.count + i].desc.shape = shape;
+        parsed->output[g->output.count + i].desc.shape = shape;
+    }
 }
 
 /* What the graph keeps lies in its arena or in the file; the reader's structs go with scratch. */
@@ -623,12 +618,13 @@ static enum ifd_code parse(struct ifd_bytes file, const struct ifd_parse_options
                                  .options = options,
                                  .graph = graph,
                                  .main = graph,
+                                 .scratch = scratch,
                                  .copy_bytes_left = file.size,
                                  .parsed = ret,
                                  .err = err};
-    code = build_graph(&b, scratch);
+    code = build_graph(&b);
     if (code == IFD_OK) {
-        code = ifd_tflite_ports(&model, file, graph, ret, err);
+        code = ifd_tflite_ports(&b, ret);
     }
     if (code == IFD_OK) {
         declare_shapes(&b);

@@ -1,5 +1,6 @@
 /** What builds a graph from a checked TFLite model: tflite.c, operators one by one; control.c,
- *  operators that name subgraphs; composite.c, operators that are several of ours. */
+ *  operators that name subgraphs; composite.c, operators that are several of ours; recurrent.c,
+ *  those of them with a state; constants.c, content; variables.c, state. */
 #ifndef INFERD_ENGINE_PARSE_TFLITE_TFLITE_BUILD_H
 #define INFERD_ENGINE_PARSE_TFLITE_TFLITE_BUILD_H
 
@@ -29,6 +30,12 @@ struct ifd_tflite_build {
     uint32_t depth, operators_left; /* of subgraphs */
     bool is_exhausted;              /* operators_left ran out */
     bool keeps_loops;               /* it did once: loops are not unrolled any more */
+    struct ifd_arena *scratch;      /* for the time of the build */
+    struct ifd_tflite_variable *variable;
+    uint32_t variable_count;
+    struct ifd_tflite_state *state; /* when the graph is built */
+    bool is_initializing;           /* CALL_ONCE: everything is computed at once */
+    bool *is_initialized;           /* per subgraph that CALL_ONCE names */
     struct ifd_err *err;
 };
 
@@ -40,6 +47,47 @@ IFD_NODISCARD enum ifd_code ifd_tflite_value_of(struct ifd_tflite_build *b, int3
 IFD_NODISCARD enum ifd_code ifd_tflite_inline(struct ifd_tflite_build *b, uint32_t subgraph,
                                               const uint32_t *input, uint32_t input_count,
                                               uint32_t *ret_output, uint32_t output_count);
+
+/** Type, shape and quantization of a tensor. (tflite.c) */
+IFD_NODISCARD enum ifd_code ifd_tflite_describe(struct ifd_tflite_build *b,
+                                                const struct ifd_tflite_tensor *t,
+                                                struct ifd_desc *ret);
+/** Adds a value like a tensor of the subgraph, which becomes the tensor's. (tflite.c) */
+IFD_NODISCARD enum ifd_code ifd_tflite_add_value(struct ifd_tflite_build *b, uint32_t tensor,
+                                                 uint32_t *ret);
+/** The same for a tensor with content. (constants.c) */
+IFD_NODISCARD enum ifd_code ifd_tflite_add_constant(struct ifd_tflite_build *b, uint32_t tensor,
+                                                    uint32_t *ret);
+
+/** Finds the variables that handles name, and which of them change. (variables.c) */
+IFD_NODISCARD enum ifd_code ifd_tflite_find_variables(struct ifd_tflite_build *b);
+/** Is operator index of the subgraph one on variables? (variables.c) */
+bool ifd_tflite_is_variable(const struct ifd_tflite_build *b, uint32_t index);
+/** Builds it. (variables.c) */
+IFD_NODISCARD enum ifd_code ifd_tflite_build_variable(struct ifd_tflite_build *b, uint32_t index);
+/** Value of a variable tensor at this point; of another tensor its value. (variables.c) */
+IFD_NODISCARD enum ifd_code ifd_tflite_read_state(struct ifd_tflite_build *b, int32_t tensor,
+                                                  uint32_t *ret);
+/** Changes it; nothing happens to a tensor that is no variable. (variables.c) */
+IFD_NODISCARD enum ifd_code ifd_tflite_write_state(struct ifd_tflite_build *b, int32_t tensor,
+                                                   uint32_t value);
+
+/** A variable that sequences keep: values of the main graph before the first operator and behind
+ *  the last. */
+struct ifd_tflite_state {
+    uint32_t input, output;
+    const char *name;
+    struct ifd_bytes begin; /* of a sequence */
+};
+uint32_t ifd_tflite_state_count(const struct ifd_tflite_build *b);
+/** Writes all. Errors: UNSUPPORTED (a variable that changes its shape), NOMEM. (variables.c) */
+IFD_NODISCARD enum ifd_code ifd_tflite_take_states(struct ifd_tflite_build *b,
+                                                   struct ifd_tflite_state *ret);
+
+/** Fills ret's description, states and ports from tensor names and the metadata. Inputs, outputs
+ *  and states of the graph are set. (ports.c) */
+IFD_NODISCARD enum ifd_code ifd_tflite_ports(const struct ifd_tflite_build *b,
+                                             struct ifd_parsed *ret);
 
 /** Does operator index of the subgraph name other subgraphs? (control.c) */
 bool ifd_tflite_is_control(const struct ifd_tflite_build *b, uint32_t index);

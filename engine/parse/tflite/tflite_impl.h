@@ -29,6 +29,9 @@ int64_t ifd_tflite_zero_point(const struct ifd_tflite_tensor *tensor, uint32_t i
 bool ifd_tflite_content(const struct ifd_tflite_buffer *buffer, struct ifd_bytes file,
                         struct ifd_bytes *ret);
 
+/** The format's type of 4 bits, two in a byte, which becomes s8. Only constants have it. */
+#define IFD_TFLITE_INT4 17
+
 /** Element type for the format's number; false if inferd does not have it. */
 bool ifd_tflite_dtype(int32_t type, enum ifd_dtype *ret);
 
@@ -53,7 +56,6 @@ struct ifd_tflite_call {
     const struct ifd_op_def *def;
     void *attrs; /* defaults; written by the rule */
     const struct ifd_tflite_operator *op;
-    const struct ifd_tflite_tensor *tensor; /* of the subgraph */
     const uint32_t *input; /* values of all inputs in the file; IFD_NONE if absent */
     uint32_t input_count, output_count;
 };
@@ -73,13 +75,5 @@ struct ifd_tflite_rule {
 
 /** The row of an operator code, NULL if there is none. Static. */
 const struct ifd_tflite_rule *ifd_tflite_rule(const struct ifd_tflite_opcode *opcode);
-
-/* ---- ports.c: names, labels, normalization ---- */
-
-/** Fills ret's description and ports from tensor names and the metadata. The graph's inputs and
- *  outputs are set. */
-IFD_NODISCARD enum ifd_code ifd_tflite_ports(const struct ifd_tflite_model *model,
-                                             struct ifd_bytes file, const struct ifd_graph *graph,
-                                             struct ifd_parsed *ret, struct ifd_err *err);
 
 #endif

@@ -362,19 +362,95 @@ void read(const fb::While *t, struct ifd_tflite_options *o, Reader &)
     o->subgraph[1] = static_cast<uint32_t>(t->body_subgraph());
 }
 
-void read(const fb::Lstm *t, struct ifd_tflite_options *o, Reader &)
+void read(const fb::CallOnce *t, struct ifd_tflite_options *o, Reader &)
+{
+    o->subgraph[0] = static_cast<uint32_t>(t->init_subgraph());
+}
+
+void read(const fb::StablehloComposite *t, struct ifd_tflite_options *o, Reader &)
+{
+    o->subgraph[0] = static_cast<uint32_t>(t->decomposition_subgraph());
+}
+
+void read(const fb::VarHandle *t, struct ifd_tflite_options *o, Reader &r)
+{
+    o->container = r.text(t->container());
+    o->shared_name = r.text(t->shared_name());
+}
+
+void read(const fb::Bucketize *t, struct ifd_tflite_options *o, Reader &r)
+{
+    o->boundaries = r.array(t->boundaries(), &o->boundary_count);
+}
+
+void read(const fb::EmbeddingLookupSparse *t, struct ifd_tflite_options *o, Reader &)
+{
+    o->combiner = t->combiner();
+}
+
+void read(const fb::FakeQuant *t, struct ifd_tflite_options *o, Reader &)
+{
+    o->min = t->min();
+    o->max = t->max();
+    o->num_bits = t->num_bits();
+    o->narrow_range = t->narrow_range();
+}
+
+template <typename T> void read_recurrent(const T *t, struct ifd_tflite_options *o)
 {
     o->activation = t->activation();
+    o->asymmetric_quantize_inputs = t->asymmetric_quantize_inputs();
+}
+
+template <typename T> void read_lstm(const T *t, struct ifd_tflite_options *o)
+{
+    read_recurrent(t, o);
     o->cell_clip = t->cell_clip();
     o->proj_clip = t->proj_clip();
 }
 
+void read(const fb::Lstm *t, struct ifd_tflite_options *o, Reader &)
+{
+    read_lstm(t, o);
+    o->is_basic = t->kernel() == fb::LstmKernel_BASIC;
+}
+
 void read(const fb::UnidirectionalSequenceLstm *t, struct ifd_tflite_options *o, Reader &)
 {
-    o->activation = t->activation();
-    o->cell_clip = t->cell_clip();
-    o->proj_clip = t->proj_clip();
+    read_lstm(t, o);
     o->time_major = t->time_major();
+    o->is_diagonal = t->diagonal_recurrent_tensors();
+}
+
+void read(const fb::BidirectionalSequenceLstm *t, struct ifd_tflite_options *o, Reader &)
+{
+    read_lstm(t, o);
+    o->time_major = t->time_major();
+    o->merge_outputs = t->merge_outputs();
+}
+
+void read(const fb::Rnn *t, struct ifd_tflite_options *o, Reader &)
+{
+    read_recurrent(t, o);
+}
+
+void read(const fb::SequenceRnn *t, struct ifd_tflite_options *o, Reader &)
+{
+    read_recurrent(t, o);
+    o->time_major = t->time_major();
+}
+
+void read(const fb::BidirectionalSequenceRnn *t, struct ifd_tflite_options *o, Reader &)
+{
+    read_recurrent(t, o);
+    o->time_major = t->time_major();
+    o->merge_outputs = t->merge_outputs();
+}
+
+void read(const fb::Svdf *t, struct ifd_tflite_options *o, Reader &)
+{
+    read_recurrent(t, o);
+    o->rank = t->rank();
 }
 
 template <typename T> bool read_as(const fb::Operator *op, struct ifd_tflite_options *o, Reader &r)
@@ -396,21 +472,29 @@ const struct ifd_tflite_options kNoOptions = {};
 
 const struct ifd_tflite_options *read_options(const fb::Operator *op, Reader &r)
 {
-    if (op->options_type() == fb::Options_NONE || !op->options()) {
+    const bool has_options = op->options_type() != fb::Options_NONE && op->options();
+    const fb::StablehloComposite *more = op->more_options_as<fb::StablehloComposite>();
+    if (!has_options && !more) {
         return &kNoOptions;
     }
     auto *o = r.take<struct ifd_tflite_options>(1);
     if (!o) {
         return &kNoOptions;
     }
-    read_any<fb::Lstm, fb::UnidirectionalSequenceLstm, fb::Conv2D, fb::DepthwiseConv2D,
-             fb::TransposeConv, fb::Pool2D, fb::FullyConnected, fb::Softmax, fb::Concatenation,
-             fb::Add, fb::Sub, fb::Mul, fb::Div, fb::ResizeBilinear, fb::ResizeNearest, fb::Reshape,
-             fb::Gather, fb::Reducer, fb::Squeeze, fb::StridedSlice, fb::Split, fb::SplitV,
-             fb::Pack, fb::Unpack, fb::LeakyRelu, fb::L2Norm, fb::LocalResponseNormalization,
-             fb::SpaceToDepth, fb::DepthToSpace, fb::OneHot, fb::MirrorPad, fb::ReverseSequence,
-             fb::BatchMatMul, fb::Cumsum, fb::Conv3D, fb::Gelu, fb::Call, fb::If, fb::While>(op, o,
-                                                                                             r);
+    if (more) {
+        read(more, o, r);
+        return o;
+    }
+    read_any<fb::Lstm, fb::UnidirectionalSequenceLstm, fb::BidirectionalSequenceLstm, fb::Rnn,
+             fb::SequenceRnn, fb::BidirectionalSequenceRnn, fb::Svdf, fb::Conv2D,
+             fb::DepthwiseConv2D, fb::TransposeConv, fb::Pool2D, fb::FullyConnected, fb::Softmax,
+             fb::Concatenation, fb::Add, fb::Sub, fb::Mul, fb::Div, fb::ResizeBilinear,
+             fb::ResizeNearest, fb::Reshape, fb::Gather, fb::Reducer, fb::Squeeze, fb::StridedSlice,
+             fb::Split, fb::SplitV, fb::Pack, fb::Unpack, fb::LeakyRelu, fb::L2Norm,
+             fb::LocalResponseNormalization, fb::SpaceToDepth, fb::DepthToSpace, fb::OneHot,
+             fb::MirrorPad, fb::ReverseSequence, fb::BatchMatMul, fb::Cumsum, fb::Conv3D, fb::Gelu,
+             fb::Call, fb::CallOnce, fb::If, fb::While, fb::VarHandle, fb::Bucketize,
+             fb::EmbeddingLookupSparse, fb::FakeQuant>(op, o, r);
     return o;
 }
 
@@ -445,6 +529,43 @@ void read_zero_points(const flatbuffers::Vector<int64_t> *v, struct ifd_tflite_t
     }
 }
 
+template <typename T>
+void read_values(const flatbuffers::Vector<T> *values, struct ifd_tflite_indexes *out, Reader &r)
+{
+    out->data = reinterpret_cast<const uint8_t *>(r.array(values, &out->count));
+    out->width = sizeof(T);
+}
+
+void read_indexes(fb::SparseIndexes type, const void *t, struct ifd_tflite_indexes *out, Reader &r)
+{
+    if (t && type == fb::SparseIndexes_Int32Vector) {
+        read_values(static_cast<const fb::Int32Vector *>(t)->values(), out, r);
+    } else if (t && type == fb::SparseIndexes_Uint16Vector) {
+        read_values(static_cast<const fb::Uint16Vector *>(t)->values(), out, r);
+    } else if (t && type == fb::SparseIndexes_Uint8Vector) {
+        read_values(static_cast<const fb::Uint8Vector *>(t)->values(), out, r);
+    }
+}
+
+const struct ifd_tflite_sparsity *read_sparsity(const fb::Sparsity *t, Reader &r)
+{
+    auto *out = t ? r.take<struct ifd_tflite_sparsity>(1) : nullptr;
+    if (!out) {
+        return nullptr;
+    }
+    out->traversal_order = r.ints(t->traversal_order());
+    out->block_map = r.ints(t->block_map());
+    out->dimension = r.tables<struct ifd_tflite_dimension>(
+        t->dimensions(), "dimensions of a sparse tensor", 2 * IFD_MAX_RANK, &out->dimension_count,
+        [&](const fb::Dimension *d, struct ifd_tflite_dimension *o) {
+            o->is_sparse = d->format() == fb::DimensionFormat_SPARSE_CSR;
+            o->dense_size = d->dense_size();
+            read_indexes(d->segments_type(), d->segments(), &o->segments, r);
+            read_indexes(d->indices_type(), d->indices(), &o->indices, r);
+        });
+    return out;
+}
+
 void read_tensor(const fb::Tensor *t, struct ifd_tflite_tensor *out, Reader &r)
 {
     out->name = r.text(t->name());
@@ -453,7 +574,7 @@ void read_tensor(const fb::Tensor *t, struct ifd_tflite_tensor *out, Reader &r)
     out->shape = r.ints(t->shape());
     out->signature = r.ints(t->shape_signature());
     out->is_variable = t->is_variable();
-    out->is_sparse = t->sparsity() != nullptr;
+    out->sparsity = read_sparsity(t->sparsity(), r);
     const fb::Quantization *q = t->quantization();
     if (q) {
         out->scale = r.array(q->scale(), &out->scale_count);

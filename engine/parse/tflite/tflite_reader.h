@@ -22,6 +22,27 @@ struct ifd_tflite_ints {
     uint32_t count;
 };
 
+/** Numbers of a dimension of a sparse tensor, bytes[0] … , each of width bytes. */
+struct ifd_tflite_indexes {
+    const uint8_t *data;
+    uint32_t count, width; /* width: 1, 2 or 4; signed if 4 */
+};
+
+/** One dimension, of the tensor's or of its blocks. */
+struct ifd_tflite_dimension {
+    bool is_sparse;
+    int32_t dense_size;                          /* of a dense one */
+    struct ifd_tflite_indexes segments, indices; /* of a sparse one */
+};
+
+/** How the content of a sparse tensor is stored: dimensions in traversal order, block dimensions
+ *  behind those of the tensor. block_map: which of the tensor's each block dimension divides. */
+struct ifd_tflite_sparsity {
+    struct ifd_tflite_ints traversal_order, block_map;
+    const struct ifd_tflite_dimension *dimension;
+    uint32_t dimension_count;
+};
+
 struct ifd_tflite_tensor {
     const char *name; /* "" if it has none */
     int32_t type;     /* TensorType of the format */
@@ -34,7 +55,8 @@ struct ifd_tflite_tensor {
     const uint8_t *zero_point;
     uint32_t zero_point_count;
     int32_t quantized_dimension;
-    bool custom_quantization, is_variable, is_sparse;
+    bool custom_quantization, is_variable;
+    const struct ifd_tflite_sparsity *sparsity; /* NULL: dense */
 };
 
 /** Options of a builtin operator; fields that its table does not have are 0. */
@@ -47,12 +69,17 @@ struct ifd_tflite_options {
     int32_t begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask;
     bool offset, keep_dims, align_corners, half_pixel_centers, pot_scale_int16,
         asymmetric_quantize_inputs;
+    bool is_basic, is_diagonal, merge_outputs, narrow_range; /* of recurrent layers; FAKE_QUANT */
     bool adj_x, adj_y, exclusive, reverse, approximate;
-    int32_t mode, block, radius, seq_dim, batch_dim, stride_d, dilation_d;
-    float alpha, beta, bias, cell_clip, proj_clip;
+    int32_t mode, block, radius, seq_dim, batch_dim, stride_d, dilation_d, rank, num_bits, combiner;
+    float alpha, beta, bias, cell_clip, proj_clip, min, max;
     bool time_major;
     struct ifd_tflite_ints ints; /* new shape, squeezed dimensions */
-    uint32_t subgraph[2];        /* of IF: then, else; of WHILE: condition, body; of CALL */
+    /** Of IF: then, else; of WHILE: condition, body; of CALL, CALL_ONCE, STABLEHLO_COMPOSITE. */
+    uint32_t subgraph[2];
+    const char *container, *shared_name; /* of VAR_HANDLE; NULL: none */
+    const float *boundaries;             /* of BUCKETIZE */
+    uint32_t boundary_count;
 };
 
 struct ifd_tflite_operator {

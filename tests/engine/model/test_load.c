@@ -462,6 +462,68 @@ static void threads_change_no_result(void)
     }
 }
 
+/* y = v = v + x, v being 1, 2 at first. */
+static void run_variable(bool keeps_state)
+{
+    const struct ifd_bytes file =
+        read_file(test_source("tests/fuzz/corpus/tflite/good_variable.tflite"));
+    struct ifd_engine_options options = {.alloc = ifd_alloc_system()};
+    struct ifd_engine *engine = NULL;
+    struct ifd_model *model = NULL;
+    struct ifd_instance *instance = NULL;
+    struct ifd_err err = {0};
+    options.backends = ifd_backends_builtin(&options.backend_count);
+    EXPECT_CODE(ifd_engine_create(&options, &engine, &err), IFD_OK, &err);
+    EXPECT_CODE(ifd_model_load(engine, file,
+                               &(struct ifd_model_options){.keeps_state = keeps_state}, &model,
+                               &err),
+                IFD_OK, &err);
+    const struct ifd_model_info *info = ifd_model_info(model);
+    const uint32_t states = keeps_state ? 1 : 0;
+    EXPECT_INT(info->state_count, states);
+    REQUIRE(info->input_count == 1 + states && info->output_count == 1 + states);
+    EXPECT_CODE(ifd_instance_create(model, &(struct ifd_instance_options){0}, &instance, &err),
+                IFD_OK, &err);
+    float x[2] = {10, 20}, state[2] = {0};
+    float want[2] = {1, 2};
+    if (keeps_state) {
+        REQUIRE(info->input[1].begin.size == sizeof(state));
+        memcpy(state, info->input[1].begin.data, sizeof(state));
+    }
+    for (int step = 0; step < 3; step++) {
+        struct ifd_tensor in[2] = {0}, out[2] = {0};
+        for (uint32_t i = 0; i < 1 + states; i++) {
+            in[i] = (struct ifd_tensor){.dtype = IFD_F32,
+                                        .shape = {.rank = 2, .dim = {1, 2}},
+                                        .data = i == 0 ? x : state,
+                                        .bytes = sizeof(x),
+                                        .capacity = sizeof(x)};
+        }
+        EXPECT_CODE(ifd_instance_run(instance,
+                                     &(struct ifd_io){.input = in, .output = out, .batch = 1}, 1,
+                                     &err),
+                    IFD_OK, &err);
+        for (int i = 0; i < 2; i++) {
+            want[i] = (keeps_state ? want[i] : (float)(1 + i)) + x[i];
+        }
+        EXPECT_BYTES(out[0].data, want, sizeof(want));
+        if (keeps_state) {
+            EXPECT_BYTES(out[1].data, want, sizeof(want));
+            memcpy(state, out[1].data, sizeof(state));
+        }
+    }
+    ifd_instance_destroy(instance);
+    ifd_model_destroy(model);
+    ifd_engine_destroy(engine);
+    free_file(file);
+}
+
+static void a_variable_begins_in_every_run_or_is_carried_by_the_caller(void)
+{
+    run_variable(false);
+    run_variable(true);
+}
+
 static void odd_files_run_or_are_refused_in_one_line(void)
 {
     const char *folder = test_shared("models/odd_tflite");
@@ -502,6 +564,7 @@ int main(int argc, char **argv)
         T(weights_for_another_cpu_are_not_used),
         T(released_weights_change_no_result_of_any_batch),
         T(threads_change_no_result),
+        T(a_variable_begins_in_every_run_or_is_carried_by_the_caller),
         T(odd_files_run_or_are_refused_in_one_line),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));

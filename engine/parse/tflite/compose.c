@@ -1,0 +1,770 @@
+/* Operators without a state as several of ours: sparse and segmented tensors, lookups, some layers,
+ * MediaPipe's. */
+#include <float.h>
+#include <limits.h>
+#include <math.h>
+#include <string.h>
+
+#include "engine/ir/shape.h"
+#include "engine/parse/tflite/composite.h"
+
+/* ---- helpers ---- */
+
+static const struct ifd_shape *shape_of(const struct ifd_composite *c, uint32_t value)
+{
+    return &ifd_build_desc(c->b, value)->shape;
+}
+
+static enum ifd_dtype dtype_of(const struct ifd_composite *c, uint32_t value)
+{
+    return ifd_build_desc(c->b, value)->dtype;
+}
+
+/* Are all inputs there? */
+static bool are_present(const struct ifd_composite *c, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (c->input[i] == IFD_NONE) {
+            ifd_build_fail(c->b, IFD_CORRUPT, "input %u is missing", i);
+        }
+    }
+    return c->b->code == IFD_OK;
+}
+
+static int64_t product(const struct ifd_shape *shape, uint32_t first, uint32_t last)
+{
+    int64_t all = 1;
+    for (uint32_t d = first; d < last; d++) {
+        all *= shape->dim[d]; /* of a tensor whose bytes can be counted */
+    }
+    return all;
+}
+
+static uint32_t reshape(const struct ifd_composite *c, uint32_t x, const struct ifd_shape *shape)
+{
+    return ifd_build_reshape(c->b, x, shape->dim, shape->rank);
+}
+
+/* x as rows [n, rest], n being the product of its first dimensions. */
+static uint32_t as_rows(const struct ifd_composite *c, uint32_t x, uint32_t first)
+{
+    const struct ifd_shape shape = *shape_of(c, x);
+    return ifd_build_reshape(
+        c->b, x, (int64_t[]){product(&shape, 0, first), product(&shape, first, shape.rank)}, 2);
+}
+
+static uint32_t scatter(const struct ifd_composite *c, uint32_t base, uint32_t at, uint32_t rows,
+                        enum ifd_scatter_mode mode)
+{
+    const struct ifd_scatter_rows_attrs attrs = {.mode = mode};
+    return ifd_build_node(c->b, IFD_OP_SCATTER_ROWS, (const uint32_t[]){base, at, rows}, 3, NULL,
+                          &attrs);
+}
+
+/* Indices [n, dims] as places in a row-major tensor of these dimensions: [n]. */
+static uint32_t places_of(const struct ifd_composite *c, uint32_t indices, const int64_t *dim,
+                          uint32_t dims)
+{
+    int64_t stride[IFD_MAX_RANK];
+    for (uint32_t d = dims; d > 0; d--) {
+        stride[d - 1] = d == dims ? 1 : stride[d] * dim[d];
+    }
+    const struct ifd_ints last = {.count = 1, .value = {1}};
+    const uint32_t wide = ifd_build_cast(c->b, indices, IFD_S64);
+    const uint32_t strides = ifd_build_list(c->b, stride, dims);
+    const uint32_t parts = ifd_build_binary(c->b, IFD_OP_MUL, wide, strides);
+    return ifd_build_reduce(c->b, IFD_OP_REDUCE_SUM, parts, &last, false);
+}
+
+/* Elements of a shape that the file holds as a constant. */
+static bool count_elements(const struct ifd_composite *c, const struct ifd_ints *dim, int64_t *ret)
+{
+    struct ifd_desc desc = {.dtype = IFD_F32, .shape = {.rank = dim->count}};
+    size_t count = 0;
+    bool fits = true;
+    for (uint32_t d = 0; d < dim->count; d++) {
+        fits = fits && dim->value[d] >= 0;
+        desc.shape.dim[d] = dim->value[d];
+    }
+    fits =
+        fits && ifd_desc_fits(&desc, c->b->tensor_bytes) && ifd_shape_elements(&desc.shape, &count);
+    *ret = fits ? (int64_t)count : 0;
+    if (!fits) {
+        ifd_build_fail(c->b, IFD_TOO_LARGE, "a shape of %s", ifd_shape_text(&desc.shape).s);
+    }
+    return c->b->code == IFD_OK;
+}
+
+/* ---- elementwise ---- */
+
+/* A sparse constant is made dense where it is read. */
+void ifd_composite_densify(struct ifd_composite *c)
+{
+    c->output[0] = c->input[0];
+}
+
+void ifd_composite_add_n(struct ifd_composite *c)
+{
+    if (!are_present(c, c->input_count)) {
+        return;
+    }
+    c->output[0] = c->input[0];
+    for (uint32_t i = 1; i < c->input_count; i++) {
+        c->output[0] = ifd_build_binary(c->b, IFD_OP_ADD, c->output[0], c->input[i]);
+    }
+}
+
+/* Steps from min to max, moved so that 0 is one of them. */
+void ifd_composite_fake_quant(struct ifd_composite *c)
+{
+    const struct ifd_tflite_options *o = c->options;
+    struct ifd_builder *b = c->b;
+    if (!(o->min < o->max) || o->num_bits < 2 || o->num_bits > 16 || !isfinite(o->max - o->min)) {
+        ifd_build_fail(b, IFD_CORRUPT, "%d bits from %g to %g", o->num_bits, (double)o->min,
+                       (double)o->max);
+        return;
+    }
+    const float low = o->narrow_range ? 1 : 0, high = (float)((1 << o->num_bits) - 1);
+    const float scale = (o->max - o->min) / (high - low);
+    const float at = low - o->min / scale;
+    const float zero = at < low ? low : at > high ? high : roundf(at);
+    const float min = (low - zero) * scale, max = (high - zero) * scale;
+    const uint32_t clamped = ifd_build_clamp(b, c->input[0], (double)min, (double)max);
+    const uint32_t shifted = ifd_build_with(b, IFD_OP_SUB, clamped, (double)min);
+    const uint32_t steps = ifd_build_with(b, IFD_OP_MUL, shifted, (double)(1.0f / scale));
+    const uint32_t rounded =
+        ifd_build_unary(b, IFD_OP_FLOOR, ifd_build_with(b, IFD_OP_ADD, steps, 0.5));
+    c->output[0] = ifd_build_with(
+        b, IFD_OP_ADD, ifd_build_with(b, IFD_OP_MUL, rounded, (double)scale), (double)min);
+}
+
+/* The number of boundaries that are not above x. */
+void ifd_composite_bucketize(struct ifd_composite *c)
+{
+    struct ifd_builder *b = c->b;
+    const struct ifd_tflite_options *o = c->options;
+    struct ifd_shape thin = *shape_of(c, c->input[0]);
+    const enum ifd_dtype dtype = dtype_of(c, c->input[0]);
+    const struct ifd_desc list = {.dtype = IFD_F32,
+                                  .shape = {.rank = 1, .dim = {o->boundary_count}}};
+    const struct ifd_desc flag = {.dtype = IFD_BOOL};
+    if (thin.rank == IFD_MAX_RANK || (dtype != IFD_F32 && dtype != IFD_S32 && dtype != IFD_S64)) {
+        ifd_build_fail(b, IFD_UNSUPPORTED, "%s with %u dimensions", ifd_dtype_name(dtype),
+                       thin.rank);
+        return;
+    }
+    const struct ifd_ints last = {.count = 1, .value = {thin.rank}};
+    thin.dim[thin.rank++] = 1;
+    const uint32_t boundaries =
+        ifd_build_constant(b, &list,
+                           (struct ifd_bytes){.data = (const uint8_t *)o->boundaries,
+                                              .size = o->boundary_count * sizeof(*o->boundaries)},
+                           0);
+    const uint32_t pair[2] = {reshape(c, ifd_build_cast(b, c->input[0], IFD_F32), &thin),
+                              boundaries};
+    const uint32_t is_above = ifd_build_node(b, IFD_OP_GREATER_EQUAL, pair, 2, &flag, NULL);
+    c->output[0] =
+        ifd_build_reduce(b, IFD_OP_REDUCE_SUM, ifd_build_cast(b, is_above, IFD_S32), &last, false);
+}
+
+/* The shape that two shapes broadcast to. */
+void ifd_composite_broadcast_args(struct ifd_composite *c)
+{
+    struct ifd_builder *b = c->b;
+    uint32_t side[2] = {c->input[0], c->input[1]};
+    if (!are_present(c, 2)) {
+        return;
+    }
+    const int64_t count[2] = {shape_of(c, side[0])->dim[0], shape_of(c, side[1])->dim[0]};
+    const struct ifd_axis_attrs attrs = {.axis = 0};
+    for (int k = 0; k < 2; k++) {
+        const int64_t more = count[1 - k] - count[k];
+        if (more > 0) {
+            const uint32_t parts[2] = {ifd_composite_fill(b, dtype_of(c, side[k]), 1, &more, 1),
+                                       side[k]};
+            side[k] = ifd_build_node(b, IFD_OP_CONCAT, parts, 2, NULL, &attrs);
+        }
+    }
+    const struct ifd_desc flag = {.dtype = IFD_BOOL};
+    const struct ifd_desc output = {.dtype = dtype_of(c, side[0])};
+    const uint32_t pair[2] = {side[0], ifd_build_number(b, dtype_of(c, side[0]), 1)};
+    const uint32_t is_one = ifd_build_node(b, IFD_OP_EQUAL, pair, 2, &flag, NULL);
+    const uint32_t choice[3] = {is_one, side[1], side[0]};
+    c->output[0] = ifd_build_node(b, IFD_OP_SELECT, choice, 3, &output, NULL);
+}
+
+/* ---- sparse, segments, lookups ---- */
+
+/* Inputs: indices of 0 to 2 dimensions, shape, values (one for each index, or one), default. */
+void ifd_composite_sparse_to_dense(struct ifd_composite *c)
+{
+    struct ifd_builder *b = c->b;
+    int64_t elements = 0;
+    if (!are_present(c, 4)) {
+        return;
+    }
+    const struct ifd_ints dim = ifd_build_ints_of(b, c->input[1], "the shape");
+    const struct ifd_shape indices = *shape_of(c, c->input[0]);
+    const int64_t count = indices.rank == 0 ? 1 : indices.dim[0];
+    if (b->code != IFD_OK || !count_elements(c, &dim, &elements)) {
+        return;
+    }
+    if (indices.rank > 2 || (indices.rank == 2 ? indices.dim[1] : 1) != (int64_t)dim.count) {
+        ifd_build_fail(b, IFD_INVALID, "indices %s into %u dimensions", ifd_shape_text(&indices).s,
+                       dim.count);
+        return;
+    }
+    const struct ifd_broadcast_to_attrs flat = {.shape = {.count = 1, .value = {elements}}};
+    const struct ifd_broadcast_to_attrs each = {.shape = {.count = 1, .value = {count}}};
+    const uint32_t base = ifd_build_node(b, IFD_OP_BROADCAST_TO, &c->input[3], 1, NULL, &flat);
+    const uint32_t values = ifd_build_node(b, IFD_OP_BROADCAST_TO, &c->input[2], 1, NULL, &each);
+    const uint32_t table = ifd_build_reshape(b, c->input[0], (int64_t[]){count, dim.count}, 2);
+    const uint32_t at = places_of(c, table, dim.value, dim.count);
+    c->output[0] = ifd_build_reshape(b, scatter(c, base, at, values, IFD_SCATTER_REPLACE),
+                                     dim.value, dim.count);
+}
+
+/* What a segment without rows holds. */
+static double neutral(enum ifd_scatter_mode mode, enum ifd_dtype dtype)
+{
+    const bool is_real = dtype == IFD_F32;
+    switch ((int)mode) {
+    case IFD_SCATTER_MUL:
+        return 1;
+    case IFD_SCATTER_MIN:
+        return is_real ? (double)FLT_MAX : INT32_MAX;
+    case IFD_SCATTER_MAX:
+        return is_real ? (double)-FLT_MAX : INT32_MIN;
+    default:
+        return 0;
+    }
+}
+
+static enum ifd_scatter_mode mode_of(const struct ifd_composite *c)
+{
+    enum { PROD = 153, MAX = 154, SUM = 155 };
+    const int32_t builtin = c->build->model->opcode[c->op->opcode_index].builtin;
+    return builtin == PROD  ? IFD_SCATTER_MUL
+           : builtin == MAX ? IFD_SCATTER_MAX
+           : builtin == SUM ? IFD_SCATTER_ADD
+                            : IFD_SCATTER_MIN;
+}
+
+/* Inputs: data, the segment of each of its rows, the number of segments. Rows of a negative segment
+ * go to one more segment at the end, which is cut off. */
+void ifd_composite_unsorted_segment(struct ifd_composite *c)
+{
+    struct ifd_builder *b = c->b;
+    if (!are_present(c, 3)) {
+        return;
+    }
+    const enum ifd_dtype dtype = dtype_of(c, c->input[0]);
+    const struct ifd_shape data = *shape_of(c, c->input[0]), ids = *shape_of(c, c->input[1]);
+    const int32_t segments = ifd_build_int_of(b, c->input[2], "the number of segments");
+    if (b->code == IFD_OK && (ids.rank > data.rank || dtype_of(c, c->input[1]) != IFD_S32 ||
+                              segments < 0 || (dtype != IFD_F32 && dtype != IFD_S32))) {
+        ifd_build_fail(b, IFD_UNSUPPORTED, "%d segments of %s %s", segments, ifd_dtype_name(dtype),
+                       ifd_shape_text(&data).s);
+    }
+    const enum ifd_scatter_mode mode = mode_of(c);
+    const uint32_t rows = as_rows(c, c->input[0], ids.rank);
+    const int64_t base_dim[2] = {(int64_t)segments + 1, shape_of(c, rows)->dim[1]};
+    const int64_t count = shape_of(c, rows)->dim[0];
+    const uint32_t flat = ifd_build_reshape(b, c->input[1], &count, 1);
+    const uint32_t at = ifd_build_with(b, IFD_OP_MAXIMUM, flat, -1);
+    const uint32_t base = ifd_composite_fill(b, dtype, neutral(mode, dtype), base_dim, 2);
+    const uint32_t all = scatter(c, base, at, rows, mode);
+    struct ifd_shape shape = {.rank = 1 + data.rank - ids.rank, .dim = {segments}};
+    for (uint32_t d = 1; d < shape.rank; d++) {
+        shape.dim[d] = data.dim[ids.rank + d - 1];
+    }
+    c->output[0] = reshape(c, ifd_build_cut(b, all, 0, 0, segments), &shape);
+}
+
+/* Inputs: what is looked up [n], keys [k], rows [k, ...]. Outputs: rows, zeros where there is no
+ * such key, and which were found. */
+void ifd_composite_hashtable_lookup(struct ifd_composite *c)
+{
+    struct ifd_builder *b = c->b;
+    if (!are_present(c, 3)) {
+        return;
+    }
+    struct ifd_shape wide = *shape_of(c, c->input[2]);
+    const struct ifd_shape lookup = *shape_of(c, c->input[0]), keys = *shape_of(c, c->input[1]);
+    if (lookup.rank != 1 || keys.rank != 1 || wide.rank < 1) {
+        ifd_build_fail(b, IFD_INVALID, "keys %s looked up in %s", ifd_shape_text(&lookup).s,
+                       ifd_shape_text(&keys).s);
+        return;
+    }
+    for (uint32_t d = 0; d < wide.rank; d++) {
+        wide.dim[d] = d == 0 ? lookup.dim[0] : 1;
+    }
+    const struct ifd_desc flag = {.dtype = IFD_BOOL}, index = {.dtype = IFD_S32};
+    const struct ifd_ints last = {.count = 1, .value = {1}};
+    const struct ifd_arg_attrs along = {.axis = 1};
+    const struct ifd_gather_attrs first = {.axis = 0};
+    const uint32_t pair[2] = {ifd_build_reshape(b, c->input[0], (int64_t[]){lookup.dim[0], 1}, 2),
+                              ifd_build_reshape(b, c->input[1], (int64_t[]){1, keys.dim[0]}, 2)};
+    const uint32_t is_equal = ifd_build_node(b, IFD_OP_EQUAL, pair, 2, &flag, NULL);
+    const uint32_t hits = ifd_build_cast(b, is_equal, IFD_S32);
+    const uint32_t at = ifd_build_node(b, IFD_OP_ARG_MAX, &hits, 1, &index, &along);
+    const uint32_t found = ifd_build_reduce(b, IFD_OP_REDUCE_MAX, hits, &last, false);
+    const uint32_t pick[2] = {c->input[2], at};
+    const uint32_t rows = ifd_build_node(b, IFD_OP_GATHER, pick, 2, NULL, &first);
+    const uint32_t choice[3] = {reshape(c, ifd_build_cast(b, found, IFD_BOOL), &wide), rows,
+                                ifd_build_unary(b, IFD_OP_ZEROS_LIKE, rows)};
+    const struct ifd_desc like = {.dtype = dtype_of(c, rows)};
+    c->output[0] = ifd_build_node(b, IFD_OP_SELECT, choice, 3, &like, NULL);
+    if (c->output_count > 1) {
+        c->output[1] = ifd_build_cast(b, found, IFD_U8);
+    }
+}
+
+/* Divides sums of rows by the sum of weights, or by the root of the sum of their squares. */
+static uint32_t normalize(const struct ifd_composite *c, uint32_t sums, uint32_t at,
+                          uint32_t weights, int64_t buckets)
+{
+    enum { SUM = 0, MEAN = 1 };
+    struct ifd_builder *b = c->b;
+    const int64_t dim[2] = {buckets, 1};
+    const struct ifd_desc flag = {.dtype = IFD_BOOL}, real = {.dtype = IFD_F32};
+    if (c->options->combiner == SUM) {
+        return sums;
+    }
+    const bool is_mean = c->options->combiner == MEAN;
+    const uint32_t added = is_mean ? weights : ifd_build_binary(b, IFD_OP_MUL, weights, weights);
+    const uint32_t base = ifd_composite_fill(b, IFD_F32, 0, dim, 2);
+    const uint32_t total = scatter(c, base, at, added, IFD_SCATTER_ADD);
+    const uint32_t divisor = is_mean ? total : ifd_build_unary(b, IFD_OP_SQRT, total);
+    const uint32_t pair[2] = {divisor, ifd_build_number(b, IFD_F32, 0)};
+    const uint32_t is_empty = ifd_build_node(b, IFD_OP_EQUAL, pair, 2, &flag, NULL);
+    const uint32_t choice[3] = {is_empty, ifd_composite_fill(b, IFD_F32, 1, dim, 2), divisor};
+    return ifd_build_binary(b, IFD_OP_DIV, sums,
+                            ifd_build_node(b, IFD_OP_SELECT, choice, 3, &real, NULL));
+}
+
+/* Inputs: ids [n] of rows; for each its place [n, r] in a sparse tensor; that one's shape [r];
+ * weights [n]; the rows. Those of one place but for its last dimension are combined. */
+void ifd_composite_embedding_sparse(struct ifd_composite *c)
+{
+    struct ifd_builder *b = c->b;
+    if (!are_present(c, 5)) {
+        return;
+    }
+    struct ifd_ints dim = ifd_build_ints_of(b, c->input[2], "the shape");
+    const struct ifd_shape ids = *shape_of(c, c->input[0]), places = *shape_of(c, c->input[1]);
+    const struct ifd_shape table = *shape_of(c, c->input[4]);
+    struct ifd_shape shape = {.rank = dim.count - 1 + table.rank - 1};
+    int64_t buckets = 0;
+    if (b->code == IFD_OK && (ids.rank != 1 || places.rank != 2 || table.rank < 1 ||
+                              dim.count < 2 || places.dim[1] != (int64_t)dim.count ||
+                              shape.rank > IFD_MAX_RANK || dtype_of(c, c->input[4]) != IFD_F32)) {
+        ifd_build_fail(b, IFD_UNSUPPORTED, "ids %s at %s", ifd_shape_text(&ids).s,
+                       ifd_shape_text(&places).s);
+    }
+    dim.count -= b->code == IFD_OK;
+    if (b->code != IFD_OK || !count_elements(c, &dim, &buckets)) {
+        return;
+    }
+    for (uint32_t d = 0; d < shape.rank; d++) {
+        shape.dim[d] = d < dim.count ? dim.value[d] : table.dim[1 + d - dim.count];
+    }
+    const struct ifd_gather_attrs first = {.axis = 0};
+    const uint32_t pick[2] = {as_rows(c, c->input[4], 1), c->input[0]};
+    const uint32_t rows = ifd_build_node(b, IFD_OP_GATHER, pick, 2, NULL, &first);
+    const uint32_t weights = ifd_build_reshape(b, c->input[3], (int64_t[]){ids.dim[0], 1}, 2);
+    const uint32_t at =
+        places_of(c, ifd_build_cut(b, c->input[1], 1, 0, dim.count), dim.value, dim.count);
+    const uint32_t base =
+        ifd_composite_fill(b, IFD_F32, 0, (int64_t[]){buckets, product(&table, 1, table.rank)}, 2);
+    const uint32_t sums =
+        scatter(c, base, at, ifd_build_binary(b, IFD_OP_MUL, rows, weights), IFD_SCATTER_ADD);
+    c->output[0] = reshape(c, normalize(c, sums, at, weights, buckets), &shape);
+}
+
+/* ---- layers ---- */
+
+void ifd_composite_l2_pool(struct ifd_composite *c)
+{
+    struct ifd_builder *b = c->b;
+    const struct ifd_tflite_options *o = c->options;
+    const struct ifd_pool2d_attrs attrs = {.window = {.padding = o->padding,
+                                                      .stride_h = o->stride_h,
+                                                      .stride_w = o->stride_w,
+                                                      .dilation_h = 1,
+                                                      .dilation_w = 1},
+                                           .filter_h = o->filter_h,
+                                           .filter_w = o->filter_w};
+    const uint32_t squares = ifd_build_binary(b, IFD_OP_MUL, c->input[0], c->input[0]);
+    const uint32_t mean = ifd_build_node(b, IFD_OP_AVERAGE_POOL2D, &squares, 1, NULL, &attrs);
+    c->output[0] = ifd_composite_activate(b, ifd_build_unary(b, IFD_OP_SQRT, mean), o->activation);
+}
+
+/* stride - 1 zeros between the elements along an axis. */
+static uint32_t spread(const struct ifd_composite *c, uint32_t x, uint32_t axis, int64_t stride)
+{
+    struct ifd_shape shape = *shape_of(c, x), cells = {.rank = shape.rank + 1};
+    struct ifd_pad_attrs attrs = {.before = {.count = cells.rank}, .after = {.count = cells.rank}};
+    const int64_t size = shape.dim[axis];
+    if (stride == 1 || size == 0) {
+        return x;
+    }
+    for (uint32_t d = 0; d < cells.rank; d++) {
+        cells.dim[d] = d <= axis ? shape.dim[d] : d == axis + 1 ? 1 : shape.dim[d - 1];
+    }
+    attrs.after.value[axis + 1] = stride - 1;
+    shape.dim[axis] *= stride;
+    const uint32_t thin = reshape(c, x, &cells);
+    const uint32_t wide = ifd_build_node(c->b, IFD_OP_PAD, &thin, 1, NULL, &attrs);
+    return ifd_build_cut(c->b, reshape(c, wide, &shape), axis, 0, (size - 1) * stride + 1);
+}
+
+/* Inputs: shape of the output, filter [d,h,w,out,in], x, bias. A convolution of x with zeros
+ * between its elements by the reversed filter. */
+void ifd_composite_conv3d_transpose(struct ifd_composite *c)
+{
+    struct ifd_builder *b = c->b;
+    const struct ifd_tflite_options *o = c->options;
+    if (!are_present(c, 3)) {
+        return;
+    }
+    const struct ifd_ints target = ifd_build_ints_of(b, c->input[0], "the shape");
+    const struct ifd_shape x = *shape_of(c, c->input[2]), f = *shape_of(c, c->input[1]);
+    const int64_t stride[3] = {o->stride_d, o->stride_h, o->stride_w};
+    const int64_t dilation[3] = {o->dilation_d, o->dilation_h, o->dilation_w};
+    struct ifd_pad_attrs pad = {.before = {.count = 5}, .after = {.count = 5}};
+    uint32_t spaced = c->input[2];
+    if (b->code != IFD_OK || x.rank != 5 || f.rank != 5 || target.count != 5) {
+        ifd_build_fail(b, IFD_INVALID, "input %s, filter %s", ifd_shape_text(&x).s,
+                       ifd_shape_text(&f).s);
+        return;
+    }
+    for (uint32_t i = 0; i < 3 && b->code == IFD_OK; i++) {
+        const int64_t reach = (f.dim[i] - 1) * dilation[i];
+        const int64_t spread_size = (x.dim[1 + i] - 1) * stride[i] + 1;
+        const int64_t over = spread_size + reach - target.value[1 + i];
+        const int64_t before = reach - (over > 0 ? over / 2 : 0);
+        const int64_t after = target.value[1 + i] + reach - before - spread_size;
+        if (stride[i] < 1 || dilation[i] < 1 || before < 0 || after < 0 || x.dim[1 + i] < 1) {
+            ifd_build_fail(b, IFD_UNSUPPORTED, "an output of %lld from %lld",
+                           (long long)target.value[1 + i], (long long)x.dim[1 + i]);
+            return;
+        }
+        pad.before.value[1 + i] = before;
+        pad.after.value[1 + i] = after;
+        spaced = spread(c, spaced, 1 + i, stride[i]);
+    }
+    const struct ifd_reverse_attrs axes = {.axes = {.count = 3, .value = {0, 1, 2}}};
+    const struct ifd_conv3d_attrs attrs = {.window = {.padding = IFD_PAD_VALID,
+                                                      .stride_h = 1,
+                                                      .stride_w = 1,
+                                                      .dilation_h = o->dilation_h,
+                                                      .dilation_w = o->dilation_w},
+                                           .stride_d = 1,
+                                           .dilation_d = o->dilation_d,
+                                           .activation = o->activation};
+    const uint32_t turned = ifd_build_node(b, IFD_OP_REVERSE, &c->input[1], 1, NULL, &axes);
+    const uint32_t operand[3] = {ifd_build_node(b, IFD_OP_PAD, &spaced, 1, NULL, &pad),
+                                 ifd_build_swap(b, turned, 3, 4), ifd_composite_input(c, 3)};
+    c->output[0] =
+        ifd_build_node(b, IFD_OP_CONV3D, operand, operand[2] == IFD_NONE ? 2 : 3, NULL, &attrs);
+}
+
+/* ---- MediaPipe ---- */
+
+/* Options of its operators: 32-bit numbers. */
+static bool read_custom(const struct ifd_composite *c, int32_t *ret, size_t count)
+{
+    if (c->op->custom_options.size < count * sizeof(*ret)) {
+        ifd_build_fail(c->b, IFD_CORRUPT, "%zu bytes of options", c->op->custom_options.size);
+        return false;
+    }
+    memcpy(ret, c->op->custom_options.data, count * sizeof(*ret));
+    return true;
+}
+
+/* Options: padding (1 SAME, 2 VALID), strides of width and height. */
+void ifd_composite_transposed(struct ifd_composite *c)
+{
+    struct ifd_builder *b = c->b;
+    int32_t option[3] = {0};
+    if (!read_custom(c, option, 3) || !are_present(c, 2)) {
+        return;
+    }
+    const struct ifd_shape x = *shape_of(c, c->input[0]), f = *shape_of(c, c->input[1]);
+    const bool is_same = option[0] == 1;
+    const int64_t stride[2] = {option[2], option[1]};
+    int64_t shape[4] = {x.dim[0], 0, 0, f.dim[0]};
+    if (x.rank != 4 || f.rank != 4 || (!is_same && option[0] != 2) || stride[0] < 1 ||
+        stride[1] < 1) {
+        ifd_build_fail(b, IFD_INVALID, "padding %d, strides %d and %d", option[0], option[1],
+                       option[2]);
+        return;
+    }
+    for (uint32_t i = 0; i < 2; i++) {
+        const int64_t over = f.dim[1 + i] > stride[i] ? f.dim[1 + i] - stride[i] : 0;
+        shape[1 + i] = x.dim[1 + i] * stride[i] + (is_same ? 0 : over);
+    }
+    const struct ifd_transpose_conv2d_attrs attrs = {
+        .window = {.padding = is_same ? IFD_PAD_SAME : IFD_PAD_VALID,
+                   .stride_h = option[2],
+                   .stride_w = option[1],
+                   .dilation_h = 1,
+                   .dilation_w = 1}};
+    const struct ifd_desc desc = {.dtype = IFD_F32};
+    const uint32_t operand[4] = {ifd_build_list(b, shape, 4), ifd_composite_real(b, c->input[1]),
+                                 c->input[0], ifd_composite_real(b, c->input[2])};
+    c->output[0] = ifd_build_node(b, IFD_OP_TRANSPOSE_CONV2D, operand,
+                                  operand[3] == IFD_NONE ? 3 : 4, &desc, &attrs);
+}
+
+/* Options of both pools: padding, strides of width and height, width and height of the window. */
+enum { PADDING, STRIDE_W, STRIDE_H, WINDOW_W, WINDOW_H, ACTIVATION, POOL_OPTIONS };
+#define WINDOW_MAX 64 /* places in a window */
+
+static bool read_pool(const struct ifd_composite *c, int32_t *ret)
+{
+    if (!read_custom(c, ret, POOL_OPTIONS) || !are_present(c, c->input_count)) {
+        return false;
+    }
+    const bool is_sound =
+        ret[STRIDE_W] >= 1 && ret[STRIDE_H] >= 1 && ret[WINDOW_W] >= 1 && ret[WINDOW_H] >= 1 &&
+        ret[WINDOW_W] <= WINDOW_MAX && ret[WINDOW_H] <= WINDOW_MAX &&
+        ret[WINDOW_W] * ret[WINDOW_H] <= WINDOW_MAX && (ret[PADDING] == 1 || ret[PADDING] == 2) &&
+        shape_of(c, c->input[0])->rank == 4;
+    if (!is_sound) {
+        ifd_build_fail(c->b, IFD_UNSUPPORTED, "padding %d, strides %d and %d, a window of %d by %d",
+                       ret[PADDING], ret[STRIDE_H], ret[STRIDE_W], ret[WINDOW_H], ret[WINDOW_W]);
+    }
+    return is_sound;
+}
+
+/* x with what its windows reach over, as the least number. */
+static uint32_t pad_windows(const struct ifd_composite *c, const int32_t *option,
+                            struct ifd_window_size *ret)
+{
+    const struct ifd_shape x = *shape_of(c, c->input[0]);
+    const struct ifd_window window = {.padding =
+                                          option[PADDING] == 1 ? IFD_PAD_SAME : IFD_PAD_VALID,
+                                      .stride_h = option[STRIDE_H],
+                                      .stride_w = option[STRIDE_W],
+                                      .dilation_h = 1,
+                                      .dilation_w = 1};
+    if (!ifd_window_resolve(&window, option[WINDOW_H], option[WINDOW_W], x.dim[1], x.dim[2], ret)) {
+        return ifd_build_fail(c->b, IFD_INVALID, "windows do not fit %s", ifd_shape_text(&x).s);
+    }
+    const struct ifd_pad_attrs pad = {
+        .before = {.count = 4, .value = {0, ret->pad_top, ret->pad_left, 0}},
+        .after = {.count = 4, .value = {0, ret->pad_bottom, ret->pad_right, 0}},
+        .has_value = true,
+        .value = -FLT_MAX};
+    return ifd_build_node(c->b, IFD_OP_PAD, &c->input[0], 1, NULL, &pad);
+}
+
+/* Outputs: the largest number of each window, and its place in it: row by row, and 0.1 more. */
+void ifd_composite_max_pool_places(struct ifd_composite *c)
+{
+    struct ifd_builder *b = c->b;
+    int32_t option[POOL_OPTIONS];
+    struct ifd_window_size size = {0};
+    uint32_t place[WINDOW_MAX];
+    if (!read_pool(c, option)) {
+        return;
+    }
+    const uint32_t x = pad_windows(c, option, &size);
+    const struct ifd_shape shape = *shape_of(c, x);
+    const int64_t strides[2] = {option[STRIDE_H], option[STRIDE_W]};
+    const uint32_t places = (uint32_t)(option[WINDOW_H] * option[WINDOW_W]);
+    for (uint32_t k = 0; k < places && b->code == IFD_OK; k++) {
+        const int64_t y0 = k / (uint32_t)option[WINDOW_W], x0 = k % (uint32_t)option[WINDOW_W];
+        const struct ifd_strided_slice_attrs cut = {
+            .begin = {.count = 4, .value = {0, y0, x0, 0}},
+            .end = {.count = 4,
+                    .value = {shape.dim[0], y0 + (size.out_h - 1) * strides[0] + 1,
+                              x0 + (size.out_w - 1) * strides[1] + 1, shape.dim[3]}},
+            .strides = {.count = 4, .value = {1, strides[0], strides[1], 1}}};
+        place[k] = ifd_build_node(b, IFD_OP_STRIDED_SLICE, &x, 1, NULL, &cut);
+    }
+    const struct ifd_axis_attrs stack = {.axis = 4};
+    const struct ifd_arg_attrs along = {.axis = 4};
+    const struct ifd_ints last = {.count = 1, .value = {4}};
+    const struct ifd_desc index = {.dtype = IFD_S32};
+    const uint32_t all = ifd_build_node(b, IFD_OP_PACK, place, places, NULL, &stack);
+    const uint32_t at = ifd_build_node(b, IFD_OP_ARG_MAX, &all, 1, &index, &along);
+    c->output[0] = ifd_composite_activate(
+        b, ifd_build_reduce(b, IFD_OP_REDUCE_MAX, all, &last, false), option[ACTIVATION]);
+    if (c->output_count > 1) {
+        c->output[1] = ifd_build_with(b, IFD_OP_ADD, ifd_build_cast(b, at, IFD_F32), (double)0.1f);
+    }
+}
+
+/* Inputs: numbers, their places in the windows; elsewhere windows hold 0. */
+void ifd_composite_max_unpool(struct ifd_composite *c)
+{
+    struct ifd_builder *b = c->b;
+    int32_t option[POOL_OPTIONS];
+    uint32_t place[WINDOW_MAX];
+    if (!read_pool(c, option)) {
+        return;
+    }
+    const struct ifd_shape x = *shape_of(c, c->input[0]);
+    const int64_t rows = option[WINDOW_H], columns = option[WINDOW_W];
+    if (option[STRIDE_H] != rows || option[STRIDE_W] != columns ||
+        !ifd_shape_equal(&x, shape_of(c, c->input[1]))) {
+        ifd_build_fail(b, IFD_UNSUPPORTED, "windows of %lld by %lld that overlap, or places %s",
+                       (long long)rows, (long long)columns,
+                       ifd_shape_text(shape_of(c, c->input[1])).s);
+        return;
+    }
+    const struct ifd_desc flag = {.dtype = IFD_BOOL}, real = {.dtype = IFD_F32};
+    const uint32_t at = ifd_build_cast(b, c->input[1], IFD_S32);
+    const uint32_t zeros = ifd_build_unary(b, IFD_OP_ZEROS_LIKE, c->input[0]);
+    for (int64_t k = 0; k < rows * columns && b->code == IFD_OK; k++) {
+        const uint32_t pair[2] = {at, ifd_build_number(b, IFD_S32, (double)k)};
+        const uint32_t choice[3] = {ifd_build_node(b, IFD_OP_EQUAL, pair, 2, &flag, NULL),
+                                    c->input[0], zeros};
+        place[k] = ifd_build_node(b, IFD_OP_SELECT, choice, 3, &real, NULL);
+    }
+    const struct ifd_axis_attrs channels = {.axis = 3};
+    const uint32_t all =
+        ifd_build_node(b, IFD_OP_CONCAT, place, (uint32_t)(rows * columns), NULL, &channels);
+    const int64_t apart[6] = {x.dim[0], x.dim[1], x.dim[2], rows, columns, x.dim[3]};
+    const int64_t whole[4] = {x.dim[0], x.dim[1] * rows, x.dim[2] * columns, x.dim[3]};
+    const uint32_t turned = ifd_build_transpose(b, ifd_build_reshape(b, all, apart, 6),
+                                                (const uint32_t[]){0, 1, 3, 2, 4, 5});
+    c->output[0] = ifd_build_reshape(b, turned, whole, 4);
+}
+
+/* Coordinates of the pixels of an image, along one axis: [height * width]. */
+static uint32_t coordinates(const struct ifd_composite *c, int64_t height, int64_t width,
+                            bool of_rows)
+{
+    struct ifd_builder *b = c->b;
+    const int64_t count = of_rows ? height : width;
+    const int64_t line[2] = {of_rows ? height : 1, of_rows ? 1 : width}, all = height * width;
+    const struct ifd_broadcast_to_attrs image = {.shape = {.count = 2, .value = {height, width}}};
+    const uint32_t range[3] = {ifd_build_number(b, IFD_S32, 0),
+                               ifd_build_number(b, IFD_S32, (double)count),
+                               ifd_build_number(b, IFD_S32, 1)};
+    const uint32_t numbers = ifd_build_node(b, IFD_OP_RANGE, range, 3, NULL, NULL);
+    const uint32_t one = ifd_build_reshape(b, ifd_build_cast(b, numbers, IFD_F32), line, 2);
+    return ifd_build_reshape(b, ifd_build_node(b, IFD_OP_BROADCAST_TO, &one, 1, NULL, &image), &all,
+                             1);
+}
+
+/* One coordinate of the pixels in the source: row of the matrix times (x, y, 0, 1). */
+static uint32_t transformed(const struct ifd_composite *c, uint32_t matrix, int64_t row,
+                            const uint32_t *xy)
+{
+    struct ifd_builder *b = c->b;
+    uint32_t m[4];
+    for (int64_t k = 0; k < 4; k++) {
+        m[k] = ifd_build_cut(b, matrix, 0, row * 4 + k, 1);
+    }
+    const int32_t version = c->build->model->opcode[c->op->opcode_index].version;
+    if (version >= 2) { /* of the centres of pixels */
+        const uint32_t half =
+            ifd_build_with(b, IFD_OP_SUB,
+                           ifd_build_binary(b, IFD_OP_ADD, ifd_build_with(b, IFD_OP_MUL, m[0], 0.5),
+                                            ifd_build_with(b, IFD_OP_MUL, m[1], 0.5)),
+                           0.5);
+        m[3] = ifd_build_binary(b, IFD_OP_ADD, m[3], half);
+    }
+    const uint32_t parts =
+        ifd_build_binary(b, IFD_OP_ADD, ifd_build_binary(b, IFD_OP_MUL, xy[0], m[0]),
+                         ifd_build_binary(b, IFD_OP_MUL, xy[1], m[1]));
+    return ifd_build_binary(b, IFD_OP_ADD, parts, m[3]);
+}
+
+/* Are the coordinates within 0 … last? */
+static uint32_t within(const struct ifd_composite *c, uint32_t at, int64_t last)
+{
+    struct ifd_builder *b = c->b;
+    const struct ifd_desc flag = {.dtype = IFD_BOOL};
+    const uint32_t low[2] = {at, ifd_build_number(b, IFD_F32, 0)};
+    const uint32_t high[2] = {at, ifd_build_number(b, IFD_F32, (double)last)};
+    const uint32_t both[2] = {ifd_build_node(b, IFD_OP_GREATER_EQUAL, low, 2, &flag, NULL),
+                              ifd_build_node(b, IFD_OP_LESS_EQUAL, high, 2, &flag, NULL)};
+    return ifd_build_node(b, IFD_OP_LOGICAL_AND, both, 2, &flag, NULL);
+}
+
+/* Pixels [n, c] between two neighbours: a + (b - a) share, as (1 - share) a + share b. */
+static uint32_t blend(const struct ifd_composite *c, uint32_t share, uint32_t first,
+                      uint32_t second)
+{
+    struct ifd_builder *b = c->b;
+    const uint32_t rest = ifd_build_binary(b, IFD_OP_SUB, ifd_build_number(b, IFD_F32, 1), share);
+    return ifd_build_binary(b, IFD_OP_ADD, ifd_build_binary(b, IFD_OP_MUL, rest, first),
+                            ifd_build_binary(b, IFD_OP_MUL, share, second));
+}
+
+/* A grid of source pixels at floor(coordinate) and the next: clamped s32 indices, and the share of
+ * the second. */
+struct grid {
+    uint32_t first, second, share;
+};
+
+static struct grid grid_of(const struct ifd_composite *c, uint32_t at, int64_t last, int64_t count)
+{
+    struct ifd_builder *b = c->b;
+    const int64_t column[2] = {count, 1};
+    const uint32_t below = ifd_build_unary(b, IFD_OP_FLOOR, at);
+    const uint32_t share = ifd_build_binary(b, IFD_OP_SUB, at, below);
+    const uint32_t first = ifd_build_clamp(b, below, 0, (double)last);
+    const uint32_t second =
+        ifd_build_clamp(b, ifd_build_with(b, IFD_OP_ADD, below, 1), 0, (double)last);
+    return (struct grid){.first = ifd_build_cast(b, first, IFD_S32),
+                         .second = ifd_build_cast(b, second, IFD_S32),
+                         .share = ifd_build_reshape(b, share, column, 2)};
+}
+
+static uint32_t pixels_at(const struct ifd_composite *c, uint32_t pixels, uint32_t row,
+                          uint32_t column, int64_t width)
+{
+    struct ifd_builder *b = c->b;
+    const struct ifd_gather_attrs first = {.axis = 0};
+    const uint32_t at =
+        ifd_build_binary(b, IFD_OP_ADD, ifd_build_with(b, IFD_OP_MUL, row, (double)width), column);
+    return ifd_build_node(b, IFD_OP_GATHER, (const uint32_t[]){pixels, at}, 2, NULL, &first);
+}
+
+/* Inputs: an image, a matrix of 4 by 4 from pixels of the output to those of the image. Outside of
+ * it the output is 0. */
+void ifd_composite_transform(struct ifd_composite *c)
+{
+    struct ifd_builder *b = c->b;
+    if (!are_present(c, 2)) {
+        return;
+    }
+    const struct ifd_shape x = *shape_of(c, c->input[0]), m = *shape_of(c, c->input[1]);
+    const struct ifd_shape y = ifd_composite_output(c, 0).shape;
+    const int64_t sixteen = 16, height = y.dim[1], width = y.dim[2];
+    if (x.rank != 4 || y.rank != 4 || x.dim[0] != 1 || y.dim[0] != 1 || y.dim[3] != x.dim[3] ||
+        product(&m, 0, m.rank) != sixteen || height < 1 || width < 1 || height > INT16_MAX ||
+        width > INT16_MAX || product(&x, 0, 4) < 1 || x.dim[1] * x.dim[2] > INT32_MAX) {
+        ifd_build_fail(b, IFD_UNSUPPORTED, "%s from %s by a matrix %s", ifd_shape_text(&y).s,
+                       ifd_shape_text(&x).s, ifd_shape_text(&m).s);
+        return;
+    }
+    const int64_t count = height * width;
+    const uint32_t matrix = ifd_build_reshape(b, c->input[1], &sixteen, 1);
+    const uint32_t xy[2] = {coordinates(c, height, width, false),
+                            coordinates(c, height, width, true)};
+    const uint32_t at_x = transformed(c, matrix, 0, xy), at_y = transformed(c, matrix, 1, xy);
+    const struct grid columns = grid_of(c, at_x, x.dim[2] - 1, count);
+    const struct grid rows = grid_of(c, at_y, x.dim[1] - 1, count);
+    const uint32_t pixels = as_rows(c, c->input[0], 3);
+    const uint32_t upper =
+        blend(c, columns.share, pixels_at(c, pixels, rows.first, columns.first, x.dim[2]),
+              pixels_at(c, pixels, rows.first, columns.second, x.dim[2]));
+    const uint32_t lower =
+        blend(c, columns.share, pixels_at(c, pixels, rows.second, columns.first, x.dim[2]),
+              pixels_at(c, pixels, rows.second, columns.second, x.dim[2]));
+    const uint32_t value = blend(c, rows.share, upper, lower);
+    const struct ifd_desc flag = {.dtype = IFD_BOOL}, real = {.dtype = IFD_F32};
+    const uint32_t both[2] = {within(c, at_x, x.dim[2] - 1), within(c, at_y, x.dim[1] - 1)};
+    const uint32_t inside = ifd_build_node(b, IFD_OP_LOGICAL_AND, both, 2, &flag, NULL);
+    const uint32_t choice[3] = {ifd_build_reshape(b, inside, (int64_t[]){count, 1}, 2), value,
+                                ifd_build_unary(b, IFD_OP_ZEROS_LIKE, value)};
+    c->output[0] = reshape(c, ifd_build_node(b, IFD_OP_SELECT, choice, 3, &real, NULL), &y);
+}

@@ -1,0 +1,279 @@
+/* Constants of a file: content in place where possible, 4-bit numbers as bytes, sparse tensors made
+ * dense. */
+#include "engine/parse/tflite/tflite_build.h"
+
+#include <string.h>
+
+#include "engine/ir/shape.h"
+
+/* Content aligned to its elements and padded: in the file where possible, else copied once per
+ * buffer. */
+static enum ifd_code align_content(struct ifd_tflite_build *b, uint32_t buffer, size_t element,
+                                   struct ifd_bytes content, struct ifd_bytes *ret)
+{
+    size_t after = (size_t)(b->file.data + b->file.size - (content.data + content.size));
+    if (b->aligned[buffer].data ||
+        ((uintptr_t)content.data % element == 0 && after >= IFD_TENSOR_PAD)) {
+        *ret = b->aligned[buffer].data ? b->aligned[buffer] : content;
+        return IFD_OK;
+    }
+    if (content.size > b->copy_bytes_left) {
+        return ifd_fail(b->err, IFD_CORRUPT,
+                        "buffers overlap: constants add up to more than the file");
+    }
+    uint8_t *copy = ifd_arena_take_tensor(b->graph->arena, content.size);
+    if (!copy) {
+        return ifd_arena_fail(b->graph->arena, content.size, b->err);
+    }
+    memcpy(copy, content.data, content.size);
+    b->copy_bytes_left -= content.size;
+    b->aligned[buffer] = (struct ifd_bytes){.data = copy, .size = content.size};
+    *ret = b->aligned[buffer];
+    return IFD_OK;
+}
+
+/* ---- 4-bit numbers ---- */
+
+/* Two in a byte, the first in its low half. check.c checked the size. */
+static void unpack_int4(struct ifd_bytes content, size_t count, uint8_t *ret)
+{
+    for (size_t i = 0; i < count; i++) {
+        const uint8_t half = (uint8_t)(content.data[i / 2] >> (i % 2 * 4)) & 15;
+        ret[i] = (uint8_t)((half ^ 8) - 8);
+    }
+}
+
+/* ---- sparse tensors ---- */
+
+#define LEVELS_MAX (2 * IFD_MAX_RANK)
+
+/* A walk over a sparse tensor: a level for each dimension in traversal order. */
+struct sparse {
+    const struct ifd_tflite_sparsity *as;
+    struct ifd_shape shape;
+    int64_t place[LEVELS_MAX]; /* per level: elements of the dense tensor per step */
+    int64_t limit[LEVELS_MAX]; /* per level: steps */
+    struct ifd_bytes content;
+    size_t element, used; /* bytes of an element; elements that were placed */
+    size_t visits_left;
+    uint8_t *dense;
+};
+
+/* Numbers of the file may be misaligned. */
+static int64_t load(const struct ifd_tflite_indexes *indexes, uint32_t i)
+{
+    int32_t wide = 0;
+    uint16_t narrow = 0;
+    if (indexes->width == sizeof(wide)) {
+        memcpy(&wide, indexes->data + i * sizeof(wide), sizeof(wide));
+        return wide;
+    }
+    if (indexes->width == sizeof(narrow)) {
+        memcpy(&narrow, indexes->data + i * sizeof(narrow), sizeof(narrow));
+        return narrow;
+    }
+    return indexes->data[i];
+}
+
+static enum ifd_code fail_sparse(const struct ifd_tflite_build *b,
+                                 const struct ifd_tflite_tensor *t, const char *why)
+{
+    return ifd_fail(b->err, IFD_CORRUPT, "sparse tensor " NAME_FORMAT ": %s", t->name, why);
+}
+
+/* A block dimension divides one of the tensor's, and is dense. */
+static bool find_blocks(const struct sparse *s, int64_t *ret_block)
+{
+    const struct ifd_tflite_sparsity *as = s->as;
+    for (uint32_t d = 0; d < s->shape.rank; d++) {
+        ret_block[d] = 1;
+    }
+    for (uint32_t level = 0; level < as->dimension_count; level++) {
+        const int64_t at = as->traversal_order.value[level];
+        if (at < 0 || at >= (int64_t)as->dimension_count) {
+            return false;
+        }
+        if (at < (int64_t)s->shape.rank) {
+            continue;
+        }
+        const int32_t divided = as->block_map.value[at - s->shape.rank];
+        const int64_t size = as->dimension[level].dense_size;
+        if (divided < 0 || (uint32_t)divided >= s->shape.rank || as->dimension[level].is_sparse ||
+            ret_block[divided] != 1 || size < 1 || s->shape.dim[divided] % size != 0) {
+            return false;
+        }
+        ret_block[divided] = size;
+    }
+    return true;
+}
+
+/* Places and limits of all levels. Each dimension is traversed once. */
+static bool lay_out_levels(struct sparse *s)
+{
+    const struct ifd_tflite_sparsity *as = s->as;
+    int64_t block[IFD_MAX_RANK], stride[IFD_MAX_RANK];
+    uint32_t seen = 0;
+    if (as->dimension_count > LEVELS_MAX || as->traversal_order.count != as->dimension_count ||
+        as->dimension_count != s->shape.rank + as->block_map.count || !find_blocks(s, block)) {
+        return false;
+    }
+    for (uint32_t d = s->shape.rank; d > 0; d--) {
+        stride[d - 1] = d == s->shape.rank ? 1 : stride[d] * s->shape.dim[d];
+    }
+    for (uint32_t level = 0; level < as->dimension_count; level++) {
+        const uint32_t at = (uint32_t)as->traversal_order.value[level];
+        const bool is_block = at >= s->shape.rank;
+        const uint32_t d = is_block ? (uint32_t)as->block_map.value[at - s->shape.rank] : at;
+        const struct ifd_tflite_dimension *dimension = &as->dimension[level];
+        s->place[level] = is_block ? stride[d] : stride[d] * block[d];
+        s->limit[level] = is_block ? block[d] : s->shape.dim[d] / block[d];
+        if ((seen & IFD_BIT(at)) != 0 ||
+            (!dimension->is_sparse && dimension->dense_size != s->limit[level])) {
+            return false;
+        }
+        seen |= IFD_BIT(at);
+    }
+    return true;
+}
+
+/* Numbers first … last-1 of a level belong to entry parent of the level before. */
+static bool find_range(const struct sparse *s, uint32_t level, int64_t parent, int64_t *ret_first,
+                       int64_t *ret_last)
+{
+    const struct ifd_tflite_dimension *dimension = &s->as->dimension[level];
+    *ret_first = parent * s->limit[level];
+    *ret_last = *ret_first + s->limit[level];
+    if (!dimension->is_sparse) {
+        return true;
+    }
+    if (parent + 1 >= (int64_t)dimension->segments.count) {
+        return false;
+    }
+    *ret_first = load(&dimension->segments, (uint32_t)parent);
+    *ret_last = load(&dimension->segments, (uint32_t)parent + 1);
+    return *ret_first >= 0 && *ret_first <= *ret_last &&
+           *ret_last <= (int64_t)dimension->indices.count;
+}
+
+/* Copies all elements below entry parent of the level before, whose first lies at. The depth is
+ * that of the levels. */
+static bool place(struct sparse *s, uint32_t level, int64_t parent, int64_t at)
+{
+    int64_t first = 0, last = 0;
+    if (level == s->as->dimension_count) {
+        if (s->used == s->content.size / s->element) {
+            return false;
+        }
+        memcpy(s->dense + (size_t)at * s->element, s->content.data + s->used * s->element,
+               s->element);
+        s->used++;
+        return true;
+    }
+    if (!find_range(s, level, parent, &first, &last) || (uint64_t)(last - first) > s->visits_left) {
+        return false;
+    }
+    s->visits_left -= (size_t)(last - first);
+    const struct ifd_tflite_dimension *dimension = &s->as->dimension[level];
+    for (int64_t i = first; i < last; i++) {
+        const int64_t index =
+            dimension->is_sparse ? load(&dimension->indices, (uint32_t)i) : i - first;
+        if (index < 0 || index >= s->limit[level] ||
+            !place(s, level + 1, i, at + index * s->place[level])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static enum ifd_code make_dense(struct ifd_tflite_build *b, const struct ifd_tflite_tensor *t,
+                                const struct ifd_desc *desc, struct ifd_bytes *content)
+{
+    struct ifd_arena *arena = b->graph->arena;
+    struct sparse s = {.as = t->sparsity,
+                       .shape = desc->shape,
+                       .content = *content,
+                       .element = ifd_dtype_bytes(desc->dtype)};
+    size_t bytes = 0;
+    if (t->type == IFD_TFLITE_INT4) {
+        return ifd_fail(b->err, IFD_UNSUPPORTED, "sparse tensor " NAME_FORMAT " of 4-bit numbers",
+                        t->name);
+    }
+    if (!lay_out_levels(&s)) {
+        return fail_sparse(b, t, "its dimensions do not fit its shape");
+    }
+    if (!ifd_desc_bytes(desc, &bytes) || !ifd_desc_fits(desc, b->options->limits->tensor_bytes) ||
+        !ifd_size_mul(bytes / s.element + 1, s.as->dimension_count + (size_t)1, &s.visits_left)) {
+        return ifd_fail(b->err, IFD_TOO_LARGE, "sparse tensor " NAME_FORMAT " of %s", t->name,
+                        ifd_shape_text(&desc->shape).s);
+    }
+    s.dense = ifd_arena_take_tensor(arena, bytes);
+    if (!s.dense) {
+        return ifd_arena_fail(arena, bytes, b->err);
+    }
+    if (bytes > 0 && (!place(&s, 0, 0, 0) || s.used * s.element != content->size)) {
+        return fail_sparse(b, t, "its indices do not fit its shape and its content");
+    }
+    *content = (struct ifd_bytes){.data = s.dense, .size = bytes};
+    return IFD_OK;
+}
+
+/* ---- all ---- */
+
+/* Content of a constant as the graph holds it. */
+static enum ifd_code take_content(struct ifd_tflite_build *b, const struct ifd_tflite_tensor *t,
+                                  const struct ifd_desc *desc, struct ifd_bytes *content)
+{
+    if (t->sparsity) {
+        return make_dense(b, t, desc, content);
+    }
+    if (t->type != IFD_TFLITE_INT4) {
+        return align_content(b, t->buffer, ifd_dtype_bytes(desc->dtype), *content, content);
+    }
+    size_t count = 0;
+    uint8_t *wide = ifd_shape_elements(&desc->shape, &count)
+                        ? ifd_arena_take_tensor(b->graph->arena, count)
+                        : NULL;
+    if (!wide) {
+        return ifd_arena_fail(b->graph->arena, count, b->err);
+    }
+    unpack_int4(*content, count, wide);
+    *content = (struct ifd_bytes){.data = wide, .size = count};
+    return IFD_OK;
+}
+
+/* A state that nothing has written: zeros. */
+static enum ifd_code take_zeros(struct ifd_tflite_build *b, const struct ifd_desc *desc,
+                                struct ifd_bytes *content)
+{
+    size_t bytes = 0;
+    uint8_t *zeros =
+        ifd_desc_bytes(desc, &bytes) ? ifd_arena_take_tensor(b->graph->arena, bytes) : NULL;
+    if (!zeros) {
+        return ifd_arena_fail(b->graph->arena, bytes, b->err);
+    }
+    if (desc->dtype == IFD_S8 && desc->quant.count == 1) {
+        memset(zeros, desc->quant.zero_point[0], bytes);
+    }
+    *content = (struct ifd_bytes){.data = zeros, .size = bytes};
+    return IFD_OK;
+}
+
+/* check.c checked that the tensor has content, or no elements, or is a variable. */
+enum ifd_code ifd_tflite_add_constant(struct ifd_tflite_build *b, uint32_t tensor, uint32_t *ret)
+{
+    const struct ifd_tflite_tensor *t = &b->g->tensor[tensor];
+    struct ifd_bytes content = {0};
+    enum ifd_code code = ifd_tflite_add_value(b, tensor, ret);
+    if (code != IFD_OK) {
+        return code;
+    }
+    const struct ifd_desc *desc = &b->graph->value[*ret].desc;
+    if (t->buffer < b->model->buffer_count &&
+        ifd_tflite_content(&b->model->buffer[t->buffer], b->file, &content) && content.size > 0) {
+        code = take_content(b, t, desc, &content);
+    } else if (t->is_variable) {
+        code = take_zeros(b, desc, &content);
+    }
+    return code == IFD_OK ? ifd_graph_set_constant(b->graph, *ret, content, IFD_TENSOR_PAD, b->err)
+                          : code;
+}

@@ -1,0 +1,617 @@
+/* Recurrent layers as their steps: LSTM, RNN, SVDF of floats, with weights of floats or of 8 bits.
+ * LSTM of 8-bit numbers is an operator of ours.
+ *
+ * State is an input of the format's operator, which it writes, too. Each function leaves what it
+ * has become with ifd_tflite_write_state. */
+#include <math.h>
+#include <string.h>
+
+#include "engine/parse/tflite/composite.h"
+
+#define STEPS_MAX 512
+
+/* ---- what all have ---- */
+
+/* A fully connected layer as the format's options want inputs of 8-bit weights quantized. */
+static uint32_t layer(const struct ifd_composite *c, uint32_t x, uint32_t weights, uint32_t bias)
+{
+    const struct ifd_fully_connected_attrs attrs = {
+        .keep_dims = true, .asymmetric_inputs = c->options->asymmetric_quantize_inputs};
+    const uint32_t input[3] = {x, weights, bias};
+    const struct ifd_desc output = {.dtype = IFD_F32};
+    return ifd_build_node(c->b, IFD_OP_FULLY_CONNECTED, input, bias == IFD_NONE ? 2 : 3, &output,
+                          &attrs);
+}
+
+static uint32_t add(struct ifd_builder *b, uint32_t x, uint32_t y)
+{
+    return ifd_build_binary(b, IFD_OP_ADD, x, y);
+}
+
+static uint32_t mul(struct ifd_builder *b, uint32_t x, uint32_t y)
+{
+    return ifd_build_binary(b, IFD_OP_MUL, x, y);
+}
+
+static int32_t tensor_of(const struct ifd_composite *c, uint32_t i)
+{
+    return i < c->op->input.count ? c->op->input.value[i] : -1;
+}
+
+/* State before the layer, [batch, width]. One that begins in every run is that of any batch. */
+static uint32_t state_before(const struct ifd_composite *c, uint32_t i, int64_t batch,
+                             int64_t width)
+{
+    const uint32_t given = ifd_composite_input(c, i);
+    const bool begins = given == IFD_NONE || ifd_build_content(c->b, given).data;
+    const int64_t dim[2] = {batch, width};
+    if (begins && (given == IFD_NONE || c->build->g->tensor[tensor_of(c, i)].is_variable)) {
+        return ifd_composite_fill(c->b, IFD_F32, 0, dim, 2);
+    }
+    return ifd_build_reshape(c->b, given, dim, 2);
+}
+
+/* In the shape that it has as an input. */
+static void keep_state(const struct ifd_composite *c, uint32_t i, uint32_t value)
+{
+    const uint32_t given = ifd_composite_input(c, i);
+    if (given == IFD_NONE || c->b->code != IFD_OK) {
+        return;
+    }
+    const struct ifd_shape before = ifd_build_desc(c->b, given)->shape;
+    if (!ifd_build_content(c->b, given).data) {
+        value = ifd_build_reshape(c->b, value, before.dim, before.rank);
+    }
+    if (c->b->code == IFD_OK) {
+        c->b->code = ifd_tflite_write_state(c->build, tensor_of(c, i), value);
+    }
+}
+
+/* A sequence [batch, steps, n], or [steps, batch, n] where time is 0. */
+struct sequence {
+    uint32_t time;
+    int64_t batch, steps;
+};
+
+static bool find_sequence(const struct ifd_composite *c, uint32_t x, bool time_major,
+                          struct sequence *ret)
+{
+    const struct ifd_desc *desc = ifd_build_desc(c->b, x);
+    ret->time = time_major ? 0 : 1;
+    ret->steps = desc->shape.dim[ret->time];
+    ret->batch = desc->shape.dim[1 - ret->time];
+    if (c->b->code != IFD_OK) {
+        return false;
+    }
+    if (desc->dtype != IFD_F32 || desc->shape.rank != 3) {
+        ifd_build_fail(c->b, IFD_UNSUPPORTED,
+                       "a sequence of %s with %u dimensions, expected f32, 3",
+                       ifd_dtype_name(desc->dtype), desc->shape.rank);
+    } else if (ret->steps < 1 || ret->steps > STEPS_MAX) {
+        ifd_build_fail(c->b, IFD_UNSUPPORTED, "a sequence of %lld steps, limit %d",
+                       (long long)ret->steps, STEPS_MAX);
+    }
+    return c->b->code == IFD_OK;
+}
+
+/* Step t as [batch, n]. */
+static uint32_t cut_step(struct ifd_builder *b, uint32_t x, const struct sequence *s, int64_t t)
+{
+    const int64_t width = ifd_build_desc(b, x)->shape.dim[2];
+    return ifd_build_reshape(b, ifd_build_cut(b, x, s->time, t, 1), (int64_t[]){s->batch, width},
+                             2);
+}
+
+/* Steps [batch, n] as a sequence. */
+static uint32_t join_steps(struct ifd_builder *b, uint32_t *y, const struct sequence *s)
+{
+    const struct ifd_axis_attrs attrs = {.axis = (int32_t)s->time};
+    for (int64_t t = 0; t < s->steps; t++) {
+        const int64_t width = ifd_build_desc(b, y[t])->shape.dim[1];
+        const int64_t first[3] = {1, s->batch, width}, second[3] = {s->batch, 1, width};
+        y[t] = ifd_build_reshape(b, y[t], s->time == 0 ? first : second, 3);
+    }
+    return s->steps == 1 ? y[0]
+                         : ifd_build_node(b, IFD_OP_CONCAT, y, (uint32_t)s->steps, NULL, &attrs);
+}
+
+/* Outputs of both directions, or one after the other along the last axis. */
+static void put_directions(struct ifd_composite *c, const uint32_t *y)
+{
+    const struct ifd_axis_attrs attrs = {.axis = 2};
+    if (c->options->merge_outputs) {
+        c->output[0] = ifd_build_node(c->b, IFD_OP_CONCAT, y, 2, NULL, &attrs);
+    } else {
+        for (uint32_t i = 0; i < 2 && i < c->output_count; i++) {
+            c->output[i] = y[i];
+        }
+    }
+}
+
+/* ---- LSTM ---- */
+
+enum { INPUT_GATE, FORGET_GATE, CELL_GATE, OUTPUT_GATE, GATES };
+
+/* Inputs of the format's operator. */
+enum {
+    INPUT = 0,
+    WEIGHTS = 1,   /* of the four gates */
+    RECURRENT = 5, /* of the four gates */
+    PEEPHOLES = 9, /* of the gates but that of the cell */
+    BIAS = 12,     /* of the four gates */
+    PROJECTION = 16,
+    PROJECTION_BIAS = 17,
+    STATES = 18,     /* that of the output, the cell */
+    NORMALIZER = 20, /* of the four gates */
+    INPUTS = 24
+};
+
+/* Inputs of the bidirectional operator: those of the forward layer up to PROJECTION_BIAS, those of
+ * the backward layer, states, a second sequence with its weights for both. */
+enum { BACKWARD = 17, BOTH_STATES = 35, SECOND = 39, SECOND_WEIGHTS = 40 };
+
+struct lstm {
+    const struct ifd_composite *c;
+    struct ifd_builder *b;
+    uint32_t input[INPUTS]; /* but for the states */
+    uint32_t second, second_weights[GATES];
+    struct sequence s;
+    int64_t cells;
+    bool is_backward;
+    uint32_t h, cell;
+};
+
+static bool has(const struct lstm *l, uint32_t i)
+{
+    return l->input[i] != IFD_NONE;
+}
+
+static bool are_floats(const struct lstm *l, const uint32_t *weights)
+{
+    bool floats = true;
+    for (uint32_t g = 0; g < GATES; g++) {
+        floats = floats &&
+                 (weights[g] == IFD_NONE || ifd_build_desc(l->b, weights[g])->dtype == IFD_F32);
+    }
+    return floats;
+}
+
+/* x by the weights of every gate: floats in one product, whose parts lie along the last axis; 8-bit
+ * weights, which have a scale each, one by one. */
+static void multiply(const struct lstm *l, uint32_t x, const uint32_t *weights, uint32_t *ret)
+{
+    struct ifd_builder *b = l->b;
+    const uint32_t begin = weights[INPUT_GATE] != IFD_NONE ? INPUT_GATE : FORGET_GATE;
+    const struct ifd_axis_attrs rows = {.axis = 0};
+    ret[INPUT_GATE] = IFD_NONE;
+    if (!are_floats(l, weights)) {
+        for (uint32_t g = begin; g < GATES; g++) {
+            ret[g] = layer(l->c, x, weights[g], IFD_NONE);
+        }
+        return;
+    }
+    const uint32_t all =
+        ifd_build_node(b, IFD_OP_CONCAT, weights + begin, GATES - begin, NULL, &rows);
+    const uint32_t sums = layer(l->c, x, all, IFD_NONE);
+    const uint32_t rank = ifd_build_desc(b, sums)->shape.rank;
+    for (uint32_t g = begin; g < GATES; g++) {
+        ret[g] = ifd_build_cut(b, sums, rank - 1, (int64_t)(g - begin) * l->cells, l->cells);
+    }
+}
+
+/* h by the recurrent weights; diagonal ones are a vector. */
+static void multiply_state(const struct lstm *l, uint32_t *ret)
+{
+    const uint32_t *weights = l->input + RECURRENT;
+    if (!l->c->options->is_diagonal) {
+        multiply(l, l->h, weights, ret);
+        return;
+    }
+    for (uint32_t g = 0; g < GATES; g++) {
+        ret[g] = weights[g] == IFD_NONE ? IFD_NONE
+                                        : mul(l->b, ifd_composite_real(l->b, weights[g]), l->h);
+    }
+}
+
+/* Sums of a gate with what the cell, the norm and the bias add. */
+static uint32_t complete(const struct lstm *l, uint32_t gate, uint32_t sums, uint32_t cell)
+{
+    struct ifd_builder *b = l->b;
+    const uint32_t hole = PEEPHOLES + (gate < CELL_GATE ? gate : 2);
+    const struct ifd_ints last = {.count = 1, .value = {1}};
+    if (gate != CELL_GATE && has(l, hole)) {
+        sums = add(b, sums, mul(b, ifd_composite_real(b, l->input[hole]), cell));
+    }
+    if (has(l, NORMALIZER + gate)) {
+        sums = mul(b, ifd_build_standardize(b, sums, &last, 1e-8, NULL),
+                   ifd_composite_real(b, l->input[NORMALIZER + gate]));
+    }
+    return has(l, BIAS + gate) ? add(b, sums, l->input[BIAS + gate]) : sums;
+}
+
+static uint32_t clipped(struct ifd_builder *b, uint32_t x, float limit)
+{
+    return limit > 0 ? ifd_build_clamp(b, x, (double)-limit, (double)limit) : x;
+}
+
+static uint32_t activated(const struct lstm *l, uint32_t x)
+{
+    return ifd_composite_activate(l->b, x, l->c->options->activation);
+}
+
+static uint32_t sigmoid_of(const struct lstm *l, uint32_t gate, uint32_t sums)
+{
+    return ifd_build_unary(l->b, IFD_OP_LOGISTIC, complete(l, gate, sums, l->cell));
+}
+
+static void step(struct lstm *l, const uint32_t *of_input)
+{
+    struct ifd_builder *b = l->b;
+    const struct ifd_tflite_options *options = l->c->options;
+    uint32_t sums[GATES];
+    multiply_state(l, sums);
+    for (uint32_t g = 0; g < GATES; g++) {
+        sums[g] = sums[g] == IFD_NONE ? IFD_NONE : add(b, sums[g], of_input[g]);
+    }
+    const uint32_t forget = sigmoid_of(l, FORGET_GATE, sums[FORGET_GATE]);
+    const uint32_t in =
+        sums[INPUT_GATE] == IFD_NONE
+            ? ifd_build_binary(b, IFD_OP_SUB, ifd_build_number(b, IFD_F32, 1), forget)
+            : sigmoid_of(l, INPUT_GATE, sums[INPUT_GATE]);
+    const uint32_t candidate = activated(l, complete(l, CELL_GATE, sums[CELL_GATE], IFD_NONE));
+    l->cell =
+        clipped(b, add(b, mul(b, forget, l->cell), mul(b, in, candidate)), options->cell_clip);
+    const uint32_t out = sigmoid_of(l, OUTPUT_GATE, sums[OUTPUT_GATE]);
+    l->h = mul(b, out, activated(l, l->cell));
+    if (has(l, PROJECTION)) {
+        l->h = layer(l->c, l->h, l->input[PROJECTION], l->input[PROJECTION_BIAS]);
+        l->h = clipped(b, l->h, options->proj_clip);
+    }
+}
+
+/* Sums of the whole sequence for every gate. */
+static void multiply_inputs(const struct lstm *l, uint32_t *ret)
+{
+    uint32_t more[GATES];
+    multiply(l, l->input[INPUT], l->input + WEIGHTS, ret);
+    if (l->second == IFD_NONE) {
+        return;
+    }
+    multiply(l, l->second, l->second_weights, more);
+    for (uint32_t g = 0; g < GATES; g++) {
+        ret[g] = ret[g] == IFD_NONE ? IFD_NONE : add(l->b, ret[g], more[g]);
+    }
+}
+
+static uint32_t run_lstm(struct lstm *l)
+{
+    struct ifd_builder *b = l->b;
+    uint32_t of_input[GATES], y[STEPS_MAX];
+    multiply_inputs(l, of_input);
+    for (int64_t i = 0; b->code == IFD_OK && i < l->s.steps; i++) {
+        const int64_t t = l->is_backward ? l->s.steps - 1 - i : i;
+        uint32_t now[GATES];
+        for (uint32_t g = 0; g < GATES; g++) {
+            now[g] = of_input[g] == IFD_NONE ? IFD_NONE : cut_step(b, of_input[g], &l->s, t);
+        }
+        step(l, now);
+        y[t] = l->h;
+    }
+    return b->code == IFD_OK ? join_steps(b, y, &l->s) : IFD_NONE;
+}
+
+/* Are all parts there? Writes the number of cells. */
+static bool check_lstm(struct lstm *l)
+{
+    const uint32_t *in = l->input;
+    bool is_whole = has(l, WEIGHTS) == has(l, RECURRENT);
+    for (uint32_t g = FORGET_GATE; g < GATES; g++) {
+        is_whole = is_whole && has(l, WEIGHTS + g) && has(l, RECURRENT + g) &&
+                   (l->second == IFD_NONE || l->second_weights[g] != IFD_NONE);
+    }
+    is_whole = is_whole && (l->second == IFD_NONE ||
+                            (l->second_weights[INPUT_GATE] != IFD_NONE) == has(l, WEIGHTS));
+    const struct ifd_shape w =
+        ifd_build_desc(l->b, is_whole ? in[WEIGHTS + OUTPUT_GATE] : 0)->shape;
+    l->cells = w.dim[0];
+    if (!is_whole || w.rank != 2) {
+        ifd_build_fail(l->b, IFD_CORRUPT, "weights of a gate are missing");
+    }
+    return l->b->code == IFD_OK;
+}
+
+/* Width of the output: of the recurrent weights. */
+static int64_t output_width(const struct lstm *l)
+{
+    const struct ifd_shape r = ifd_build_desc(l->b, l->input[RECURRENT + OUTPUT_GATE])->shape;
+    return r.rank == 2 ? r.dim[1] : l->cells;
+}
+
+/* One direction, whose states are inputs states and states + 1. */
+static uint32_t build_lstm(struct lstm *l, uint32_t states)
+{
+    const struct ifd_composite *c = l->c;
+    if (!check_lstm(l)) {
+        return IFD_NONE;
+    }
+    l->h = state_before(c, states, l->s.batch, output_width(l));
+    l->cell = state_before(c, states + 1, l->s.batch, l->cells);
+    const uint32_t y = run_lstm(l);
+    keep_state(c, states, l->h);
+    keep_state(c, states + 1, l->cell);
+    return y;
+}
+
+static struct lstm lstm_of(const struct ifd_composite *c)
+{
+    struct lstm l = {.c = c, .b = c->b, .second = IFD_NONE};
+    for (uint32_t i = 0; i < INPUTS; i++) {
+        l.input[i] = ifd_composite_input(c, i);
+    }
+    return l;
+}
+
+/* ---- LSTM of 8-bit numbers ---- */
+
+/* Checks what the operator computes: the cell's scale is a power of two; the state has the
+ * quantization of the output. */
+static bool fits_integer(const struct ifd_composite *c, const struct ifd_desc *output,
+                         int *ret_exponent)
+{
+    const uint32_t other = IFD_BIT(9) | IFD_BIT(10) | IFD_BIT(11) | IFD_BIT(16) | IFD_BIT(17);
+    bool is_plain = c->options->activation == IFD_ACT_TANH && !c->options->is_diagonal;
+    for (uint32_t i = 0; i < c->input_count; i++) {
+        const bool is_other = i < STATES ? (other & IFD_BIT(i)) != 0 : i >= NORMALIZER;
+        is_plain = is_plain && (!is_other || c->input[i] == IFD_NONE);
+    }
+    const struct ifd_quant h = ifd_build_desc(c->b, c->input[STATES])->quant;
+    const struct ifd_quant cell = ifd_build_desc(c->b, c->input[STATES + 1])->quant;
+    if (!is_plain) {
+        ifd_build_fail(c->b, IFD_UNSUPPORTED,
+                       "8-bit numbers with peepholes, a projection or a normalization");
+    } else if (h.count != 1 || cell.count != 1 || output->quant.count != 1 ||
+               h.scale[0] != output->quant.scale[0] ||
+               h.zero_point[0] != output->quant.zero_point[0] ||
+               frexpf(cell.scale[0], ret_exponent) != 0.5f) {
+        ifd_build_fail(c->b, IFD_UNSUPPORTED,
+                       "a state whose quantization is not that of the output, or a cell whose "
+                       "scale is no power of two");
+    }
+    return c->b->code == IFD_OK;
+}
+
+static void build_integer(struct ifd_composite *c)
+{
+    enum { X, OF_INPUT = 1, OF_STATE = 5, OF_BIAS = 9, BEFORE = 13, OPERANDS = 15 };
+    struct ifd_desc output[3] = {ifd_composite_output(c, 0)};
+    uint32_t operand[OPERANDS], y[3];
+    int exponent = 0;
+    if (c->input[STATES] == IFD_NONE || c->input[STATES + 1] == IFD_NONE) {
+        ifd_build_fail(c->b, IFD_CORRUPT, "no state");
+        return;
+    }
+    if (!fits_integer(c, &output[0], &exponent)) {
+        return;
+    }
+    operand[X] = c->input[INPUT];
+    for (uint32_t g = 0; g < GATES; g++) {
+        operand[OF_INPUT + g] = c->input[WEIGHTS + g];
+        operand[OF_STATE + g] = c->input[RECURRENT + g];
+        operand[OF_BIAS + g] = c->input[BIAS + g];
+    }
+    const bool begins = ifd_build_content(c->b, c->input[STATES]).data && c->build->depth == 0;
+    for (uint32_t i = 0; i < 2; i++) {
+        operand[BEFORE + i] = c->input[STATES + i];
+        output[1 + i] = *ifd_build_desc(c->b, c->input[STATES + i]);
+    }
+    const struct ifd_lstm_attrs attrs = {.time_major = c->options->time_major,
+                                         .cell_clip = c->options->cell_clip,
+                                         .cell_exponent = exponent - 1};
+    ifd_build_nodes(c->b, IFD_OP_LSTM, operand, begins ? BEFORE : OPERANDS, output, begins ? 1 : 3,
+                    &attrs, y);
+    c->output[0] = y[0];
+    for (uint32_t i = 0; i < 2 && !begins; i++) {
+        keep_state(c, STATES + i, y[1 + i]);
+    }
+}
+
+/* ---- the operators ---- */
+
+void ifd_composite_sequence_lstm(struct ifd_composite *c)
+{
+    struct lstm l = lstm_of(c);
+    if (ifd_build_desc(c->b, l.input[INPUT])->dtype == IFD_S8) {
+        build_integer(c);
+    } else if (find_sequence(c, l.input[INPUT], c->options->time_major, &l.s)) {
+        c->output[0] = build_lstm(&l, STATES);
+    }
+}
+
+/* x [batch, n] as a sequence of one step. */
+static uint32_t one_step(struct ifd_builder *b, uint32_t x)
+{
+    const struct ifd_shape shape = ifd_build_desc(b, x)->shape;
+    return shape.rank != 2 ? x
+                           : ifd_build_reshape(b, x, (int64_t[]){1, shape.dim[0], shape.dim[1]}, 3);
+}
+
+/* The basic kernel: inputs x, h, weights of x and h in one matrix, biases, cell; all four outputs
+ * are h, cell and two that only hold what it computes with. */
+static void build_basic(struct ifd_composite *c)
+{
+    struct ifd_builder *b = c->b;
+    const struct ifd_axis_attrs columns = {.axis = 1};
+    const struct ifd_shape x = ifd_build_desc(b, c->input[0])->shape;
+    const int64_t width = ifd_build_desc(b, c->input[4])->shape.dim[1];
+    if (b->code == IFD_OK && (x.rank != 2 || ifd_build_desc(b, c->input[0])->dtype != IFD_F32)) {
+        ifd_build_fail(b, IFD_UNSUPPORTED, "a basic kernel of other types or dimensions");
+        return;
+    }
+    const uint32_t both = ifd_build_node(b, IFD_OP_CONCAT, c->input, 2, NULL, &columns);
+    const uint32_t sums = layer(c, both, c->input[2], c->input[3]);
+    uint32_t part[GATES]; /* input gate, cell, forget gate, output gate */
+    for (uint32_t g = 0; g < GATES; g++) {
+        part[g] = ifd_build_unary(b, g == 1 ? IFD_OP_TANH : IFD_OP_LOGISTIC,
+                                  ifd_build_cut(b, sums, 1, g * width, width));
+    }
+    const uint32_t cell = add(b, mul(b, part[0], part[1]), mul(b, part[2], c->input[4]));
+    const uint32_t h = mul(b, part[3], ifd_build_unary(b, IFD_OP_TANH, cell));
+    const uint32_t all[4] = {h, cell, both, sums};
+    memcpy(c->output, all, c->output_count * sizeof(*all));
+}
+
+void ifd_composite_lstm(struct ifd_composite *c)
+{
+    struct lstm l = lstm_of(c);
+    if (c->options->is_basic) {
+        build_basic(c);
+        return;
+    }
+    if (c->input_count < NORMALIZER || c->output_count != 1) {
+        ifd_build_fail(c->b, IFD_CORRUPT, "%u inputs, %u outputs", c->input_count, c->output_count);
+        return;
+    }
+    l.input[INPUT] = one_step(c->b, l.input[INPUT]);
+    if (find_sequence(c, l.input[INPUT], true, &l.s)) {
+        const uint32_t y = build_lstm(&l, STATES);
+        const struct ifd_shape shape = ifd_build_desc(c->b, y)->shape;
+        c->output[0] = ifd_build_reshape(c->b, y, shape.dim + 1, 2);
+    }
+}
+
+/* A second sequence with weights adds to the first; without them the backward layer reads it
+ * instead. */
+void ifd_composite_bidirectional_lstm(struct ifd_composite *c)
+{
+    const uint32_t second = c->input[SECOND];
+    const bool is_added = c->input[SECOND_WEIGHTS + OUTPUT_GATE] != IFD_NONE;
+    uint32_t y[2] = {IFD_NONE, IFD_NONE};
+    for (uint32_t k = 0; k < 2 && c->b->code == IFD_OK; k++) {
+        struct lstm l = {.c = c, .b = c->b, .is_backward = k == 1};
+        for (uint32_t i = 0; i < INPUTS; i++) {
+            l.input[i] = i == INPUT || i > PROJECTION_BIAS ? IFD_NONE : c->input[i + k * BACKWARD];
+        }
+        l.input[INPUT] = k == 1 && !is_added && second != IFD_NONE ? second : c->input[INPUT];
+        l.second = is_added ? second : IFD_NONE;
+        memcpy(l.second_weights, c->input + SECOND_WEIGHTS + k * GATES, sizeof(l.second_weights));
+        if (find_sequence(c, l.input[INPUT], c->options->time_major, &l.s)) {
+            y[k] = build_lstm(&l, BOTH_STATES + 2 * k);
+        }
+    }
+    put_directions(c, y);
+}
+
+/* ---- RNN ---- */
+
+/* One direction of a layer: inputs first … first+3 are weights, recurrent weights, bias, state. */
+struct rnn {
+    const struct ifd_composite *c;
+    uint32_t first;
+    uint32_t second_weights, second; /* IFD_NONE */
+    bool is_backward;
+};
+
+static uint32_t build_rnn(const struct rnn *r, uint32_t x, const struct sequence *s)
+{
+    const struct ifd_composite *c = r->c;
+    struct ifd_builder *b = c->b;
+    const uint32_t *in = c->input + r->first;
+    uint32_t y[STEPS_MAX];
+    if (in[0] == IFD_NONE || in[1] == IFD_NONE) {
+        return ifd_build_fail(b, IFD_CORRUPT, "weights are missing");
+    }
+    const int64_t width = ifd_build_desc(b, in[0])->shape.dim[0];
+    uint32_t sums = layer(c, x, in[0], in[2]);
+    if (r->second != IFD_NONE) {
+        sums = add(b, sums, layer(c, r->second, r->second_weights, IFD_NONE));
+    }
+    uint32_t h = state_before(c, r->first + 3, s->batch, width);
+    for (int64_t i = 0; b->code == IFD_OK && i < s->steps; i++) {
+        const int64_t t = r->is_backward ? s->steps - 1 - i : i;
+        h = ifd_composite_activate(b, add(b, cut_step(b, sums, s, t), layer(c, h, in[1], IFD_NONE)),
+                                   c->options->activation);
+        y[t] = h;
+    }
+    keep_state(c, r->first + 3, h);
+    return b->code == IFD_OK ? join_steps(b, y, s) : IFD_NONE;
+}
+
+void ifd_composite_sequence_rnn(struct ifd_composite *c)
+{
+    const struct rnn r = {.c = c, .first = 1, .second = IFD_NONE};
+    struct sequence s;
+    if (find_sequence(c, c->input[0], c->options->time_major, &s)) {
+        c->output[0] = build_rnn(&r, c->input[0], &s);
+    }
+}
+
+void ifd_composite_rnn(struct ifd_composite *c)
+{
+    const struct rnn r = {.c = c, .first = 1, .second = IFD_NONE};
+    const uint32_t x = one_step(c->b, c->input[0]);
+    struct sequence s;
+    if (find_sequence(c, x, true, &s)) {
+        const uint32_t y = build_rnn(&r, x, &s);
+        const struct ifd_shape shape = ifd_build_desc(c->b, y)->shape;
+        c->output[0] = ifd_build_reshape(c->b, y, shape.dim + 1, 2);
+    }
+}
+
+/* Inputs: x, those of both directions, a second sequence, its weights for both. */
+void ifd_composite_bidirectional_rnn(struct ifd_composite *c)
+{
+    enum { X = 0, FORWARD = 1, LAYER = 4, OTHER = 9, OTHER_WEIGHTS = 10 };
+    const uint32_t other = c->input[OTHER];
+    uint32_t y[2] = {IFD_NONE, IFD_NONE};
+    for (uint32_t k = 0; k < 2 && c->b->code == IFD_OK; k++) {
+        const uint32_t weights = c->input[OTHER_WEIGHTS + k];
+        const struct rnn r = {.c = c,
+                              .first = FORWARD + k * LAYER,
+                              .second = weights == IFD_NONE ? IFD_NONE : other,
+                              .second_weights = weights,
+                              .is_backward = k == 1};
+        const uint32_t x = k == 1 && weights == IFD_NONE && other != IFD_NONE ? other : c->input[X];
+        struct sequence s;
+        if (find_sequence(c, x, c->options->time_major, &s)) {
+            y[k] = build_rnn(&r, x, &s);
+        }
+    }
+    put_directions(c, y);
+}
+
+/* ---- SVDF ---- */
+
+/* Inputs: x [batch, n]; weights of features [filters, n]; weights of time [filters, memory]; bias
+ * [filters / rank]; state [batch, filters * memory], the latest features last. */
+void ifd_composite_svdf(struct ifd_composite *c)
+{
+    struct ifd_builder *b = c->b;
+    const struct ifd_shape x = ifd_build_desc(b, c->input[0])->shape;
+    const struct ifd_shape time = ifd_build_desc(b, c->input[2])->shape;
+    const int64_t batch = x.dim[0], filters = time.dim[0], memory = time.dim[1];
+    const int64_t rank = c->options->rank;
+    const struct ifd_ints last = {.count = 1, .value = {2}};
+    const struct ifd_axis_attrs attrs = {.axis = 2};
+    if (b->code != IFD_OK || x.rank != 2 || time.rank != 2 || rank < 1 || filters % rank != 0 ||
+        memory < 1 || ifd_build_desc(b, c->input[0])->dtype != IFD_F32) {
+        ifd_build_fail(b, IFD_UNSUPPORTED, "%s %s with weights %s and rank %lld",
+                       ifd_dtype_name(ifd_build_desc(b, c->input[0])->dtype), ifd_shape_text(&x).s,
+                       ifd_shape_text(&time).s, (long long)rank);
+        return;
+    }
+    const int64_t cube[3] = {batch, filters, memory}, thin[3] = {batch, filters, 1};
+    const uint32_t features = layer(c, c->input[0], c->input[1], IFD_NONE);
+    const uint32_t before =
+        ifd_build_reshape(b, state_before(c, 4, batch, filters * memory), cube, 3);
+    const uint32_t parts[2] = {ifd_build_cut(b, before, 2, 1, memory - 1),
+                               ifd_build_reshape(b, features, thin, 3)};
+    const uint32_t state =
+        memory == 1 ? parts[1] : ifd_build_node(b, IFD_OP_CONCAT, parts, 2, NULL, &attrs);
+    const uint32_t weighted = mul(b, state, ifd_composite_real(b, c->input[2]));
+    const uint32_t sums = ifd_build_reduce(b, IFD_OP_REDUCE_SUM, weighted, &last, false);
+    const uint32_t ranks = ifd_build_reshape(b, sums, (int64_t[]){batch, filters / rank, rank}, 3);
+    const uint32_t units = ifd_build_reduce(b, IFD_OP_REDUCE_SUM, ranks, &last, false);
+    const uint32_t biased = c->input[3] == IFD_NONE ? units : add(b, units, c->input[3]);
+    keep_state(c, 4, state);
+    c->output[0] = ifd_composite_activate(b, biased, c->options->activation);
+}

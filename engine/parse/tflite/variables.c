@@ -1,0 +1,456 @@
+/* State of a model: variables that handles name (VAR_HANDLE, READ_VARIABLE, ASSIGN_VARIABLE, first
+ * written by CALL_ONCE) and variable tensors, which recurrent layers write themselves.
+ *
+ * While the graph is built, a variable is the value that it has at that point. What it has before
+ * the first operator is a constant, or an input of the graph if sequences keep state; what it has
+ * behind the last is an output then.
+ *
+ * A handle is a constant: the index of its variable. */
+#include "engine/parse/tflite/tflite_build.h"
+
+#include <string.h>
+
+#include "engine/ir/shape.h"
+
+#define VARIABLES_MAX 1024
+
+enum {
+    CALL = 31,
+    IF = 118,
+    WHILE = 119,
+    CALL_ONCE = 129,
+    VAR_HANDLE = 142,
+    READ_VARIABLE = 143,
+    ASSIGN_VARIABLE = 144,
+    COMPOSITE = 206
+};
+
+struct ifd_tflite_variable {
+    const char *container, *name; /* of a handle */
+    /** Of a variable tensor: its subgraph; NULL: a handle names the variable. */
+    const struct ifd_tflite_subgraph *subgraph;
+    uint32_t tensor;
+    bool is_assigned;       /* an operator outside of CALL_ONCE may write it */
+    uint32_t now;           /* value at this point of the graph; IFD_NONE: nothing has asked yet */
+    uint32_t initial;       /* constant that CALL_ONCE left; IFD_NONE */
+    uint32_t given;         /* input of the graph; IFD_NONE */
+    struct ifd_bytes begin; /* content of given when a sequence begins */
+};
+
+static int32_t builtin_of(const struct ifd_tflite_build *b, const struct ifd_tflite_operator *op)
+{
+    return b->model->opcode[op->opcode_index].builtin;
+}
+
+bool ifd_tflite_is_variable(const struct ifd_tflite_build *b, uint32_t index)
+{
+    const int32_t builtin = builtin_of(b, &b->g->op[index]);
+    return builtin == CALL_ONCE || builtin == VAR_HANDLE || builtin == READ_VARIABLE ||
+           builtin == ASSIGN_VARIABLE;
+}
+
+/* ---- the list ---- */
+
+static enum ifd_code add(struct ifd_tflite_build *b, const struct ifd_tflite_variable *variable,
+                         uint32_t *ret)
+{
+    if (!b->variable) {
+        b->variable = ifd_arena_take_array(b->scratch, VARIABLES_MAX, sizeof(*b->variable));
+        if (!b->variable) {
+            return ifd_arena_fail(b->scratch, VARIABLES_MAX * sizeof(*b->variable), b->err);
+        }
+    }
+    if (b->variable_count == VARIABLES_MAX) {
+        return ifd_fail(b->err, IFD_TOO_LARGE, "more than %d variables", VARIABLES_MAX);
+    }
+    *ret = b->variable_count++;
+    b->variable[*ret] = *variable;
+    b->variable[*ret].now = b->variable[*ret].initial = b->variable[*ret].given = IFD_NONE;
+    return IFD_OK;
+}
+
+static const char *text_of(const char *text)
+{
+    return text ? text : "";
+}
+
+/* The variable of a VAR_HANDLE. */
+static enum ifd_code find_named(struct ifd_tflite_build *b, const struct ifd_tflite_operator *op,
+                                uint32_t *ret)
+{
+    const struct ifd_tflite_variable wanted = {.container = text_of(op->options->container),
+                                               .name = text_of(op->options->shared_name)};
+    for (uint32_t i = 0; i < b->variable_count; i++) {
+        const struct ifd_tflite_variable *v = &b->variable[i];
+        if (!v->subgraph && strcmp(v->name, wanted.name) == 0 &&
+            strcmp(v->container, wanted.container) == 0) {
+            *ret = i;
+            return IFD_OK;
+        }
+    }
+    return add(b, &wanted, ret);
+}
+
+/* The variable of a variable tensor. */
+static enum ifd_code find_tensor(struct ifd_tflite_build *b, uint32_t tensor, uint32_t *ret)
+{
+    for (uint32_t i = 0; i < b->variable_count; i++) {
+        if (b->variable[i].subgraph == b->g && b->variable[i].tensor == tensor) {
+            *ret = i;
+            return IFD_OK;
+        }
+    }
+    return add(b,
+               &(struct ifd_tflite_variable){.container = "",
+                                             .name = b->g->tensor[tensor].name,
+                                             .subgraph = b->g,
+                                             .tensor = tensor,
+                                             .is_assigned = true},
+               ret);
+}
+
+/* ---- who writes variables ---- */
+
+/* Adds the variables of a subgraph and notes which it writes. handle: room for its tensors. A
+ * handle that comes from elsewhere may be any. */
+static enum ifd_code note_writes(struct ifd_tflite_build *b, const struct ifd_tflite_subgraph *g,
+                                 uint32_t *handle, bool *ret_writes_any)
+{
+    for (uint32_t i = 0; i < g->tensor_count; i++) {
+        handle[i] = IFD_NONE;
+    }
+    for (uint32_t i = 0; i < g->op_count; i++) {
+        const struct ifd_tflite_operator *op = &g->op[i];
+        const int32_t builtin = builtin_of(b, op);
+        if (builtin == VAR_HANDLE && op->output.count == 1) {
+            const enum ifd_code code = find_named(b, op, &handle[op->output.value[0]]);
+            if (code != IFD_OK) {
+                return code;
+            }
+        } else if (builtin == ASSIGN_VARIABLE && op->input.count == 2 && op->input.value[0] >= 0) {
+            const uint32_t variable = handle[op->input.value[0]];
+            if (variable == IFD_NONE) {
+                *ret_writes_any = true;
+            } else {
+                b->variable[variable].is_assigned = true;
+            }
+        }
+    }
+    return IFD_OK;
+}
+
+/* Subgraphs that g runs, CALL_ONCE aside, go to the end of the list. */
+static void list_callees(const struct ifd_tflite_build *b, const struct ifd_tflite_subgraph *g,
+                         bool *is_listed, uint32_t *list, uint32_t *count)
+{
+    for (uint32_t i = 0; i < g->op_count; i++) {
+        const int32_t builtin = builtin_of(b, &g->op[i]);
+        const uint32_t names = builtin == IF || builtin == WHILE         ? 2
+                               : builtin == CALL || builtin == COMPOSITE ? 1
+                                                                         : 0;
+        for (uint32_t k = 0; k < names; k++) {
+            const uint32_t callee = g->op[i].options->subgraph[k];
+            if (callee < b->model->subgraph_count && !is_listed[callee]) {
+                is_listed[callee] = true;
+                list[(*count)++] = callee;
+            }
+        }
+    }
+}
+
+enum ifd_code ifd_tflite_find_variables(struct ifd_tflite_build *b)
+{
+    const struct ifd_tflite_model *model = b->model;
+    uint32_t tensors = 0;
+    for (uint32_t i = 0; i < model->subgraph_count; i++) {
+        const uint32_t count = model->subgraph[i].tensor_count;
+        tensors = count > tensors ? count : tensors;
+    }
+    uint32_t *handle = ifd_arena_take_array(b->scratch, tensors, sizeof(*handle));
+    uint32_t *list = ifd_arena_take_array(b->scratch, model->subgraph_count, sizeof(*list));
+    bool *is_listed = ifd_arena_take_array(b->scratch, model->subgraph_count, sizeof(*is_listed));
+    b->is_initialized =
+        ifd_arena_take_array(b->scratch, model->subgraph_count, sizeof(*b->is_initialized));
+    if (!handle || !list || !is_listed || !b->is_initialized) {
+        return ifd_arena_fail(b->scratch, tensors * sizeof(*handle), b->err);
+    }
+    bool writes_any = false;
+    enum ifd_code code = IFD_OK;
+    uint32_t count = 1; /* the first is the model: list[0] is 0 */
+    is_listed[0] = true;
+    for (uint32_t i = 0; code == IFD_OK && i < count; i++) {
+        const struct ifd_tflite_subgraph *g = &model->subgraph[list[i]];
+        list_callees(b, g, is_listed, list, &count);
+        code = note_writes(b, g, handle, &writes_any);
+    }
+    for (uint32_t i = 0; writes_any && i < b->variable_count; i++) {
+        b->variable[i].is_assigned = true;
+    }
+    return code;
+}
+
+/* ---- values ---- */
+
+/* A variable's value is one of the main graph. */
+static enum ifd_code check_graph(const struct ifd_tflite_build *b,
+                                 const struct ifd_tflite_variable *variable)
+{
+    if (b->graph != b->main) {
+        return ifd_fail(b->err, IFD_UNSUPPORTED,
+                        "variable " NAME_FORMAT " in a branch or loop that the request decides",
+                        variable->name);
+    }
+    return IFD_OK;
+}
+
+/* Makes a variable an input of the graph, which begins as a constant is. */
+static enum ifd_code give(struct ifd_tflite_build *b, struct ifd_tflite_variable *variable,
+                          uint32_t constant)
+{
+    const struct ifd_desc desc = b->graph->value[constant].desc;
+    const struct ifd_bytes content = b->graph->value[constant].data;
+    uint8_t *copy = ifd_arena_take_tensor(b->graph->arena, content.size);
+    if (!copy) {
+        return ifd_arena_fail(b->graph->arena, content.size, b->err);
+    }
+    if (content.size > 0) {
+        memcpy(copy, content.data, content.size); /* memory of the file may be released */
+    }
+    variable->begin = (struct ifd_bytes){.data = copy, .size = content.size};
+    const enum ifd_code code =
+        ifd_graph_add_value(b->graph, variable->name, &desc, &variable->given, b->err);
+    variable->now = variable->given;
+    return code;
+}
+
+static enum ifd_code begin_tensor(struct ifd_tflite_build *b, struct ifd_tflite_variable *variable)
+{
+    uint32_t zeros = IFD_NONE;
+    enum ifd_code code = ifd_tflite_add_constant(b, variable->tensor, &zeros);
+    variable->now = zeros;
+    if (code == IFD_OK && b->options->keeps_state) {
+        code = give(b, variable, zeros);
+    }
+    return code;
+}
+
+static enum ifd_code begin_named(struct ifd_tflite_build *b, struct ifd_tflite_variable *variable)
+{
+    if (variable->initial == IFD_NONE) {
+        return ifd_fail(b->err, IFD_UNSUPPORTED,
+                        "variable " NAME_FORMAT " is read before anything is assigned to it",
+                        variable->name);
+    }
+    variable->now = variable->initial;
+    if (!b->options->keeps_state || !variable->is_assigned) {
+        return IFD_OK;
+    }
+    if (!b->graph->value[variable->initial].is_constant) {
+        return ifd_fail(b->err, IFD_UNSUPPORTED,
+                        "variable " NAME_FORMAT " does not begin as a constant", variable->name);
+    }
+    return give(b, variable, variable->initial);
+}
+
+enum ifd_code ifd_tflite_read_state(struct ifd_tflite_build *b, int32_t tensor, uint32_t *ret)
+{
+    uint32_t index = 0;
+    if (tensor < 0 || !b->g->tensor[tensor].is_variable) {
+        return ifd_tflite_value_of(b, tensor, ret);
+    }
+    enum ifd_code code = find_tensor(b, (uint32_t)tensor, &index);
+    if (code == IFD_OK) {
+        code = check_graph(b, &b->variable[index]);
+    }
+    if (code == IFD_OK && b->variable[index].now == IFD_NONE) {
+        code = begin_tensor(b, &b->variable[index]);
+    }
+    *ret = code == IFD_OK ? b->variable[index].now : IFD_NONE;
+    return code;
+}
+
+enum ifd_code ifd_tflite_write_state(struct ifd_tflite_build *b, int32_t tensor, uint32_t value)
+{
+    uint32_t index = 0;
+    if (tensor < 0 || !b->g->tensor[tensor].is_variable) {
+        return IFD_OK;
+    }
+    const enum ifd_code code = find_tensor(b, (uint32_t)tensor, &index);
+    if (code == IFD_OK) {
+        b->variable[index].now = value;
+    }
+    return code;
+}
+
+/* ---- operators ---- */
+
+static enum ifd_code check_counts(const struct ifd_tflite_build *b,
+                                  const struct ifd_tflite_operator *op, uint32_t inputs,
+                                  uint32_t outputs)
+{
+    if (op->input.count != inputs || op->output.count != outputs) {
+        return ifd_fail(b->err, IFD_CORRUPT, "%u inputs and %u outputs, expected %u and %u",
+                        op->input.count, op->output.count, inputs, outputs);
+    }
+    return IFD_OK;
+}
+
+static enum ifd_code build_handle(struct ifd_tflite_build *b, const struct ifd_tflite_operator *op)
+{
+    uint32_t variable = 0, value = IFD_NONE;
+    const struct ifd_desc desc = {.dtype = IFD_S32};
+    enum ifd_code code = check_counts(b, op, 0, 1);
+    if (code == IFD_OK) {
+        code = find_named(b, op, &variable);
+    }
+    if (code == IFD_OK) {
+        code = ifd_graph_add_value(b->graph, b->variable[variable].name, &desc, &value, b->err);
+    }
+    if (code == IFD_OK) {
+        const struct ifd_bytes content = {.data = (const uint8_t *)&variable,
+                                          .size = sizeof(variable)};
+        code = ifd_graph_set_constant(b->graph, value, content, 0, b->err);
+    }
+    if (code == IFD_OK) {
+        b->value_of[op->output.value[0]] = value;
+    }
+    return code;
+}
+
+/* The variable that input 0 is a handle of. */
+static enum ifd_code find_variable(struct ifd_tflite_build *b, const struct ifd_tflite_operator *op,
+                                   struct ifd_tflite_variable **ret)
+{
+    uint32_t value = IFD_NONE, index = UINT32_MAX;
+    const enum ifd_code code = ifd_tflite_value_of(b, op->input.value[0], &value);
+    if (code != IFD_OK) {
+        return code;
+    }
+    if (value != IFD_NONE && b->graph->value[value].data.size == sizeof(index)) {
+        memcpy(&index, b->graph->value[value].data.data, sizeof(index));
+    }
+    if (index >= b->variable_count || b->variable[index].subgraph) {
+        return ifd_fail(b->err, IFD_UNSUPPORTED, "input 0 is no handle that the file decides");
+    }
+    *ret = &b->variable[index];
+    return check_graph(b, *ret);
+}
+
+static enum ifd_code build_read(struct ifd_tflite_build *b, const struct ifd_tflite_operator *op)
+{
+    struct ifd_tflite_variable *variable = NULL;
+    enum ifd_code code = check_counts(b, op, 1, 1);
+    if (code == IFD_OK) {
+        code = find_variable(b, op, &variable);
+    }
+    if (code == IFD_OK && variable->now == IFD_NONE) {
+        code = begin_named(b, variable);
+    }
+    if (code == IFD_OK) {
+        b->value_of[op->output.value[0]] = variable->now;
+    }
+    return code;
+}
+
+static enum ifd_code build_assign(struct ifd_tflite_build *b, const struct ifd_tflite_operator *op)
+{
+    struct ifd_tflite_variable *variable = NULL;
+    uint32_t value = IFD_NONE;
+    enum ifd_code code = check_counts(b, op, 2, 0);
+    if (code == IFD_OK) {
+        code = find_variable(b, op, &variable);
+    }
+    if (code == IFD_OK) {
+        code = ifd_tflite_value_of(b, op->input.value[1], &value);
+    }
+    if (code == IFD_OK && value == IFD_NONE) {
+        code = ifd_fail(b->err, IFD_CORRUPT, "input 1 is missing");
+    }
+    if (code == IFD_OK) {
+        variable->now = value;
+    }
+    return code;
+}
+
+/* What the subgraph leaves in variables is how they begin. It runs once in the life of a state. */
+static enum ifd_code build_once(struct ifd_tflite_build *b, const struct ifd_tflite_operator *op)
+{
+    const uint32_t subgraph = op->options->subgraph[0];
+    enum ifd_code code = check_counts(b, op, 0, 0);
+    if (code != IFD_OK || (subgraph < b->model->subgraph_count && b->is_initialized[subgraph])) {
+        return code;
+    }
+    const bool was_initializing = b->is_initializing;
+    b->is_initializing = true;
+    code = ifd_tflite_inline(b, subgraph, NULL, 0, NULL, 0);
+    b->is_initializing = was_initializing;
+    if (code != IFD_OK) {
+        return code;
+    }
+    b->is_initialized[subgraph] = true;
+    for (uint32_t i = 0; i < b->variable_count; i++) {
+        struct ifd_tflite_variable *v = &b->variable[i];
+        if (!v->subgraph && v->given == IFD_NONE && v->now != IFD_NONE) {
+            v->initial = v->now;
+            v->now = IFD_NONE;
+        }
+    }
+    return code;
+}
+
+enum ifd_code ifd_tflite_build_variable(struct ifd_tflite_build *b, uint32_t index)
+{
+    const struct ifd_tflite_operator *op = &b->g->op[index];
+    switch (builtin_of(b, op)) {
+    case VAR_HANDLE:
+        return build_handle(b, op);
+    case READ_VARIABLE:
+        return build_read(b, op);
+    case ASSIGN_VARIABLE:
+        return build_assign(b, op);
+    default:
+        return build_once(b, op);
+    }
+}
+
+/* ---- inputs and outputs of the graph ---- */
+
+uint32_t ifd_tflite_state_count(const struct ifd_tflite_build *b)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < b->variable_count; i++) {
+        count += b->variable[i].given != IFD_NONE;
+    }
+    return count;
+}
+
+/* The value behind the last operator is like that before the first. */
+static enum ifd_code check_state(const struct ifd_tflite_build *b,
+                                 const struct ifd_tflite_variable *variable)
+{
+    const struct ifd_desc *before = &b->graph->value[variable->given].desc;
+    const struct ifd_desc *behind = &b->graph->value[variable->now].desc;
+    if (before->dtype != behind->dtype || !ifd_shape_equal(&before->shape, &behind->shape)) {
+        return ifd_fail(
+            b->err, IFD_UNSUPPORTED, "variable " NAME_FORMAT " is %s %s at first and %s %s later",
+            variable->name, ifd_dtype_name(before->dtype), ifd_shape_text(&before->shape).s,
+            ifd_dtype_name(behind->dtype), ifd_shape_text(&behind->shape).s);
+    }
+    return IFD_OK;
+}
+
+enum ifd_code ifd_tflite_take_states(struct ifd_tflite_build *b, struct ifd_tflite_state *ret)
+{
+    enum ifd_code code = IFD_OK;
+    uint32_t count = 0;
+    for (uint32_t i = 0; code == IFD_OK && i < b->variable_count; i++) {
+        const struct ifd_tflite_variable *v = &b->variable[i];
+        if (v->given == IFD_NONE) {
+            continue;
+        }
+        code = check_state(b, v);
+        ret[count++] = (struct ifd_tflite_state){
+            .input = v->given, .output = v->now, .name = v->name, .begin = v->begin};
+    }
+    return code;
+}

@@ -1,0 +1,717 @@
+"""Small TFLite models, each of one kind of operator, made with LiteRT's schema; and LiteRT, which
+says what they answer. Numbers are random, but the same in every run."""
+
+import pathlib
+import sys
+
+import flatbuffers
+import numpy as np
+from ai_edge_litert.interpreter import Interpreter, OpResolverType
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "ops/gen"))
+from litert import Tensor, schema  # noqa: E402
+
+B, O, Act = schema.BuiltinOperator, schema.BuiltinOptions, schema.ActivationFunctionType
+rng = np.random.default_rng(19)
+
+
+def real(*shape, low=-1.0, high=1.0, **kind):
+    return Tensor("f32", shape, rng.uniform(low, high, shape), **kind)
+
+
+def constant(*shape, low=-1.0, high=1.0):
+    return real(*shape, low=low, high=high, constant=True)
+
+
+def ints(values, dtype="s32", **kind):
+    return Tensor(dtype, data=np.array(values), constant=True, **kind)
+
+
+def weights(*shape, per_row=False):
+    """8-bit weights of a layer whose other numbers are floats."""
+    return Tensor("s8", shape, rng.integers(-127, 128, shape), scale=0.01, constant=True)
+
+
+def state(*shape, dtype="f32", **kind):
+    return Tensor(dtype, list(shape), variable=True, **kind)
+
+
+def options(cls, **fields):
+    value = cls()
+    for name, field in fields.items():
+        assert hasattr(value, name), name
+        setattr(value, name, field)
+    return value
+
+
+class Graph:
+    """A subgraph: tensors are listed when an operator first names them."""
+
+    def __init__(self, model):
+        self.model, self.index = model, {}
+        self.graph = schema.SubGraphT()
+        self.graph.tensors, self.graph.operators = [], []
+        self.graph.inputs, self.graph.outputs = [], []
+        model.model.subgraphs.append(self.graph)
+
+    def tensor(self, t):
+        if t is None:
+            return -1
+        if id(t) not in self.index:
+            buffer = self.model.buffer(t) if t.constant else 0
+            # Python reuses ids of objects that are gone
+            self.index[id(t)] = (len(self.graph.tensors), t)
+            made = t.to_flatbuffer(getattr(t, "name", None) or "t%d" % len(self.index), buffer)
+            made.type = getattr(t, "type", made.type)
+            made.sparsity = getattr(t, "sparsity", None)
+            self.graph.tensors.append(made)
+        return self.index[id(t)][0]
+
+    def op(self, builtin, inputs, outputs, kind=0, made=None, version=1, custom=None, more=None):
+        op = schema.OperatorT()
+        op.inputs = [self.tensor(t) for t in inputs]
+        op.outputs = [self.tensor(t) for t in outputs]
+        op.opcodeIndex = self.model.opcode(builtin, version, custom)
+        if custom is not None:
+            op.customOptions = np.frombuffer(made, dtype=np.uint8)
+        elif more is not None:
+            op.builtinOptions2Type, op.builtinOptions2 = more
+        elif made is not None:
+            op.builtinOptionsType, op.builtinOptions = kind, made
+        self.graph.operators.append(op)
+
+    def ports(self, inputs, outputs):
+        for i, t in enumerate(inputs):
+            t.name = "in%d" % i
+        for i, t in enumerate(outputs):
+            t.name = "out%d" % i
+        self.inputs = inputs
+        self.graph.inputs = [self.tensor(t) for t in inputs]
+        self.graph.outputs = [self.tensor(t) for t in outputs]
+
+
+class Model:
+    def __init__(self):
+        self.model = schema.ModelT()
+        self.model.version = 3
+        self.model.buffers, self.model.operatorCodes = [schema.BufferT()], []
+        self.model.subgraphs = []
+        self.first = self.graph()
+
+    def graph(self):
+        return Graph(self)
+
+    def buffer(self, t):
+        buffer = schema.BufferT()
+        content = getattr(t, "content", None)
+        content = np.ascontiguousarray(t.data).tobytes() if content is None else content
+        buffer.data = np.frombuffer(content, dtype=np.uint8)
+        self.model.buffers.append(buffer)
+        return len(self.model.buffers) - 1
+
+    def opcode(self, builtin, version, custom):
+        code = schema.OperatorCodeT()
+        code.builtinCode, code.deprecatedBuiltinCode = builtin, min(builtin, 127)
+        code.version, code.customCode = version, custom
+        self.model.operatorCodes.append(code)
+        return len(self.model.operatorCodes) - 1
+
+    def bytes(self):
+        builder = flatbuffers.Builder(1024)
+        builder.Finish(self.model.Pack(builder), file_identifier=b"TFL3")
+        return bytes(builder.Output())
+
+    def inputs(self):
+        return [(t.shape, t.np, getattr(t, "range", None)) for t in self.first.inputs]
+
+
+def one(builtin, inputs, outputs, kind=0, made=None, version=1, custom=None):
+    """A model of one operator."""
+    model = Model()
+    given = [t for t in inputs if t is not None and not t.constant and not t.variable]
+    model.first.ports(given, outputs)
+    model.first.op(builtin, inputs, outputs, kind, made, version, custom)
+    return model
+
+
+class LiteRT:
+    """An interpreter, which keeps state from step to step."""
+
+    def __init__(self, content):
+        try:
+            self.made = self.make(content, OpResolverType.BUILTIN_REF)
+        except (RuntimeError, ValueError):  # operators without a reference kernel
+            self.made = self.make(content, OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES)
+
+    @staticmethod
+    def make(content, kind):
+        made = Interpreter(
+            model_content=content, experimental_op_resolver_type=kind, num_threads=1
+        )
+        made.allocate_tensors()
+        return made
+
+    def step(self, arrays):
+        for detail, array in zip(self.made.get_input_details(), arrays):
+            self.made.set_tensor(detail["index"], array)
+        self.made.invoke()
+        return [
+            np.array(self.made.get_tensor(d["index"])) for d in self.made.get_output_details()
+        ]
+
+
+MODELS = {}
+STATES = set()  # names of models with state
+
+
+def model(function):
+    MODELS[function.__name__] = function
+    return function
+
+
+def stateful(function):
+    STATES.add(function.__name__)
+    return model(function)
+
+
+# ---- variables ----
+
+
+def variable(graph, name):
+    handle = Tensor("s32", [])
+    handle.type = schema.TensorType.RESOURCE
+    made = options(schema.VarHandleOptionsT, container="", sharedName=name)
+    graph.op(B.VAR_HANDLE, [], [handle], O.VarHandleOptions, made)
+    return handle
+
+
+def begin(model, values):
+    """Variables begin with these values, which a subgraph assigns once."""
+    graph = model.graph()
+    for name, value in values.items():
+        graph.op(B.ASSIGN_VARIABLE, [variable(graph, name), value], [])
+    index = len(model.model.subgraphs) - 1
+    made = options(schema.CallOnceOptionsT, initSubgraphIndex=index)
+    model.first.op(B.CALL_ONCE, [], [], O.CallOnceOptions, made)
+
+
+@stateful
+def variable_sum():
+    """y = v = v + x, beside a variable that nothing writes."""
+    m = Model()
+    x, y, scaled = real(1, 3), Tensor("f32", [1, 3]), Tensor("f32", [1, 3])
+    m.first.ports([x], [y, scaled])
+    begin(m, {"sum": constant(1, 3), "factor": constant(1, 3)})
+    old, factor = Tensor("f32", [1, 3]), Tensor("f32", [1, 3])
+    handle = variable(m.first, "sum")
+    m.first.op(B.READ_VARIABLE, [handle], [old])
+    m.first.op(B.READ_VARIABLE, [variable(m.first, "factor")], [factor])
+    m.first.op(B.ADD, [old, x], [y], O.AddOptions, schema.AddOptionsT())
+    m.first.op(B.MUL, [y, factor], [scaled], O.MulOptions, schema.MulOptionsT())
+    m.first.op(B.ASSIGN_VARIABLE, [handle, y], [])
+    return m
+
+
+@stateful
+def variable_window():
+    """The last four of all numbers, as a streaming model keeps them."""
+    m = Model()
+    x, y = real(1, 2, 3), Tensor("f32", [1, 4, 3])
+    m.first.ports([x], [y])
+    begin(m, {"window": constant(1, 4, 3)})
+    handle = variable(m.first, "window")
+    old, rest = Tensor("f32", [1, 4, 3]), Tensor("f32", [1, 2, 3])
+    m.first.op(B.READ_VARIABLE, [handle], [old])
+    m.first.op(B.SLICE, [old, ints([0, 2, 0]), ints([1, 2, 3])], [rest], O.SliceOptions,
+               schema.SliceOptionsT())
+    m.first.op(B.CONCATENATION, [rest, x], [y], O.ConcatenationOptions,
+               options(schema.ConcatenationOptionsT, axis=1))
+    m.first.op(B.ASSIGN_VARIABLE, [handle, y], [])
+    return m
+
+
+# ---- recurrent layers ----
+
+
+def gates(make, *shape, coupled=False):
+    return [None if coupled and g == 0 else make(*shape) for g in range(4)]
+
+
+def lstm_inputs(x, n, cells, out, make=constant, coupled=False, holes=False, projection=False,
+                norm=False):
+    """The 24 inputs of the layer's operator; x is the sequence."""
+    return [
+        x, *gates(make, cells, n, coupled=coupled), *gates(make, cells, out, coupled=coupled),
+        *([None if coupled else constant(cells), constant(cells), constant(cells)] if holes
+          else [None] * 3),
+        *gates(constant, cells, coupled=coupled),
+        make(out, cells) if projection else None, constant(out) if projection else None,
+        state(x.shape[0] if len(x.shape) == 2 else x.shape[1 if x.time_major else 0], out),
+        state(x.shape[0] if len(x.shape) == 2 else x.shape[1 if x.time_major else 0], cells),
+        *(gates(constant, cells, coupled=coupled) if norm else [None] * 4),
+    ]
+
+
+def sequence(*shape, time_major=False):
+    x = real(*shape)
+    x.time_major = time_major
+    return x
+
+
+def sequence_lstm(time_major=False, cell_clip=0.0, proj_clip=0.0, asymmetric=False, **kind):
+    n, cells = 5, 4
+    out = 3 if kind.get("projection") else cells
+    x = sequence(*((6, 2, n) if time_major else (2, 6, n)), time_major=time_major)
+    if kind.pop("single", False):
+        x = sequence(1, 3, n)
+    y = Tensor("f32", x.shape[:2] + [out])
+    made = options(schema.UnidirectionalSequenceLSTMOptionsT, fusedActivationFunction=Act.TANH,
+                   cellClip=cell_clip, projClip=proj_clip, timeMajor=time_major,
+                   asymmetricQuantizeInputs=asymmetric)
+    return one(B.UNIDIRECTIONAL_SEQUENCE_LSTM, lstm_inputs(x, n, cells, out, **kind), [y],
+               O.UnidirectionalSequenceLSTMOptions, made, 1 if kind.get("make") is None else 3)
+
+
+@model
+def lstm_two_samples():
+    return sequence_lstm()
+
+
+@stateful
+def lstm_plain():
+    return sequence_lstm(single=True)
+
+
+@stateful
+def lstm_coupled_clipped():
+    return sequence_lstm(single=True, coupled=True, cell_clip=0.3)
+
+
+@stateful
+def lstm_holes():
+    return sequence_lstm(single=True, holes=True)
+
+
+@stateful
+def lstm_projection():
+    return sequence_lstm(single=True, holes=True, projection=True, proj_clip=0.2)
+
+
+@stateful
+def lstm_norm():
+    return sequence_lstm(single=True, holes=True, projection=True, norm=True)
+
+
+@stateful
+def lstm_hybrid():
+    return sequence_lstm(single=True, make=weights)
+
+
+@stateful
+def lstm_hybrid_asymmetric():
+    return sequence_lstm(single=True, make=weights, asymmetric=True)
+
+
+@model
+def lstm_time_major():
+    return sequence_lstm(time_major=True)
+
+
+@stateful
+def lstm_full_kernel():
+    x, y = sequence(1, 5), Tensor("f32", [1, 3])
+    made = options(schema.LSTMOptionsT, fusedActivationFunction=Act.TANH, cellClip=0.5)
+    return one(B.LSTM, lstm_inputs(x, 5, 4, 3, holes=True, projection=True), [y], O.LSTMOptions,
+               made)
+
+
+@model
+def lstm_basic_kernel():
+    n, cells = 5, 4
+    made = options(schema.LSTMOptionsT, fusedActivationFunction=Act.TANH,
+                   kernelType=schema.LSTMKernelType.BASIC)
+    inputs = [real(2, n), real(2, cells), constant(4 * cells, n + cells), constant(4 * cells),
+              real(2, cells)]
+    outputs = [Tensor("f32", s) for s in ([2, cells], [2, cells], [2, n + cells], [2, 4 * cells])]
+    return one(B.LSTM, inputs, outputs, O.LSTMOptions, made, 2)
+
+
+def both_lstm(merge, second=False, linked=False):
+    n, cells, steps = 5, 4, 3
+    x = sequence(1, steps, n)
+    layers, states = [], []
+    for _ in range(2):
+        layer = lstm_inputs(x, n, cells, cells, holes=True)
+        layers += layer[1:18]
+        states += layer[18:20]
+    other = sequence(1, steps, n) if second or linked else None
+    more = [t for _ in range(2) for t in gates(constant, cells, n)] if second else [None] * 8
+    made = options(schema.BidirectionalSequenceLSTMOptionsT, fusedActivationFunction=Act.TANH,
+                   mergeOutputs=merge, timeMajor=False)
+    shapes = [[1, steps, 2 * cells]] if merge else [[1, steps, cells]] * 2
+    return one(B.BIDIRECTIONAL_SEQUENCE_LSTM, [x, *layers, *states, other, *more],
+               [Tensor("f32", s) for s in shapes], O.BidirectionalSequenceLSTMOptions, made)
+
+
+@stateful
+def bilstm():
+    return both_lstm(False)
+
+
+@stateful
+def bilstm_merged():
+    return both_lstm(True)
+
+
+@stateful
+def bilstm_second_input():
+    return both_lstm(False, second=True)
+
+
+def rnn_layer(n, units, batch, make=constant):
+    return [make(units, n), make(units, units), constant(units), state(batch, units)]
+
+
+@stateful
+def rnn():
+    made = options(schema.RNNOptionsT, fusedActivationFunction=Act.RELU)
+    return one(B.RNN, [real(1, 5), *rnn_layer(5, 4, 1)], [Tensor("f32", [1, 4])], O.RNNOptions,
+               made)
+
+
+@stateful
+def rnn_hybrid():
+    made = options(schema.RNNOptionsT, fusedActivationFunction=Act.TANH,
+                   asymmetricQuantizeInputs=True)
+    return one(B.RNN, [real(1, 5), *rnn_layer(5, 4, 1, weights)], [Tensor("f32", [1, 4])],
+               O.RNNOptions, made, 3)
+
+
+@stateful
+def sequence_rnn():
+    made = options(schema.SequenceRNNOptionsT, fusedActivationFunction=Act.TANH, timeMajor=False)
+    return one(B.UNIDIRECTIONAL_SEQUENCE_RNN, [real(1, 3, 5), *rnn_layer(5, 4, 1)],
+               [Tensor("f32", [1, 3, 4])], O.SequenceRNNOptions, made)
+
+
+@model
+def sequence_rnn_time_major():
+    made = options(schema.SequenceRNNOptionsT, fusedActivationFunction=Act.RELU, timeMajor=True)
+    return one(B.UNIDIRECTIONAL_SEQUENCE_RNN, [real(3, 2, 5), *rnn_layer(5, 4, 2)],
+               [Tensor("f32", [3, 2, 4])], O.SequenceRNNOptions, made)
+
+
+@stateful
+def birnn():
+    made = options(schema.BidirectionalSequenceRNNOptionsT, fusedActivationFunction=Act.TANH,
+                   timeMajor=False, mergeOutputs=True)
+    inputs = [real(1, 3, 5), *rnn_layer(5, 4, 1), *rnn_layer(5, 4, 1), None, None, None]
+    return one(B.BIDIRECTIONAL_SEQUENCE_RNN, inputs, [Tensor("f32", [1, 3, 8])],
+               O.BidirectionalSequenceRNNOptions, made)
+
+
+def svdf_model(make, **kind):
+    filters, memory, rank, n = 8, 5, 2, 6
+    made = options(schema.SVDFOptionsT, rank=rank, fusedActivationFunction=Act.RELU, **kind)
+    inputs = [real(1, n), make(filters, n), make(filters, memory), constant(filters // rank),
+              state(1, filters * memory)]
+    return one(B.SVDF, inputs, [Tensor("f32", [1, filters // rank])], O.SVDFOptions, made,
+               1 if make is constant else 3)
+
+
+@stateful
+def svdf():
+    return svdf_model(constant)
+
+
+@stateful
+def svdf_hybrid():
+    return svdf_model(weights, asymmetricQuantizeInputs=True)
+
+
+@stateful
+def lstm_int8():
+    n, cells = 5, 4
+    def w(*shape):
+        return Tensor("s8", shape, rng.integers(-127, 128, shape), scale=0.012, constant=True)
+    x = Tensor("s8", [1, 3, n], scale=0.01, zero_point=3)
+    bias = [Tensor("s32", [cells], rng.integers(-3000, 3000, cells), scale=0.00012, constant=True)
+            for _ in range(4)]
+    h = state(1, cells, dtype="s8", scale=0.008, zero_point=-5)
+    c = state(1, cells, dtype="s16", scale=2.0**-11)
+    inputs = [x, *gates(w, cells, n), *gates(w, cells, cells), None, None, None, *bias, None, None,
+              h, c, None, None, None, None]
+    made = options(schema.UnidirectionalSequenceLSTMOptionsT, fusedActivationFunction=Act.TANH,
+                   cellClip=10.0)
+    m = one(B.UNIDIRECTIONAL_SEQUENCE_LSTM, inputs,
+            [Tensor("s8", [1, 3, cells], scale=0.008, zero_point=-5)],
+            O.UnidirectionalSequenceLSTMOptions, made)
+    return intermediates(m)
+
+
+def intermediates(m):
+    """Five tensors that the integer kernel wants, though it does not use them here."""
+    for i in range(5):
+        t = Tensor("s16" if i < 4 else "s8", [], scale=2.0**-12 if i < 4 else 0.008,
+                   zero_point=0 if i < 4 else -5)
+        t.name = "between%d" % i
+        m.first.tensor(t)
+        keep.append(t)
+    count = len(m.first.graph.tensors)
+    m.first.graph.operators[-1].intermediates = list(range(count - 5, count))
+    return m
+
+
+keep = []
+
+
+# ---- sparse and small numbers ----
+
+
+def dimension(dense=None, segments=None, indices=None, width=1):
+    d = schema.DimensionMetadataT()
+    if dense is not None:
+        d.format, d.denseSize = schema.DimensionType.DENSE, dense
+        return d
+    vectors = {1: (schema.SparseIndexVector.Uint8Vector, schema.Uint8VectorT),
+               2: (schema.SparseIndexVector.Uint16Vector, schema.Uint16VectorT),
+               4: (schema.SparseIndexVector.Int32Vector, schema.Int32VectorT)}
+    kind, cls = vectors[width]
+    d.format = schema.DimensionType.SPARSE_CSR
+    d.arraySegmentsType = d.arrayIndicesType = kind
+    d.arraySegments, d.arrayIndices = cls(), cls()
+    d.arraySegments.values, d.arrayIndices.values = segments, indices
+    return d
+
+
+def sparse(dense, width=1, block=None):
+    """dense [rows, columns] with rows dense and columns sparse; block: columns of a block."""
+    t = Tensor("f32", data=dense, constant=True)
+    rows, columns = dense.shape
+    blocks = dense.reshape(rows, columns // (block or 1), block or 1)
+    segments, indices, content = [0], [], []
+    for row in blocks:
+        for i, part in enumerate(row):
+            if part.any():
+                indices.append(i)
+                content += list(part)
+        segments.append(len(indices))
+    s = schema.SparsityParametersT()
+    s.traversalOrder = [0, 1] + ([2] if block else [])
+    s.blockMap = [1] if block else []
+    s.dimMetadata = [dimension(dense=rows),
+                     dimension(segments=segments, indices=indices, width=width)]
+    s.dimMetadata += [dimension(dense=block)] if block else []
+    t.sparsity, t.content = s, np.float32(content).tobytes()
+    return t
+
+
+def densify(t):
+    m = Model()
+    x, w, y = real(2, t.shape[1]), Tensor("f32", t.shape), Tensor("f32", [2, t.shape[0]])
+    m.first.ports([x], [y])
+    m.first.op(B.DENSIFY, [t], [w], O.DensifyOptions, schema.DensifyOptionsT())
+    m.first.op(B.FULLY_CONNECTED, [x, w, None], [y], O.FullyConnectedOptions,
+               schema.FullyConnectedOptionsT())
+    return m
+
+
+def holes(*shape, share=0.5):
+    return np.float32(rng.uniform(-1, 1, shape) * (rng.uniform(0, 1, shape) < share))
+
+
+@model
+def densify_rows():
+    return densify(sparse(holes(6, 8)))
+
+
+@model
+def densify_wide_indices():
+    return densify(sparse(holes(6, 8), width=2))
+
+
+@model
+def densify_blocks():
+    dense = holes(6, 8).reshape(6, 2, 4) * np.float32([[[1], [0]]] * 3 + [[[0], [1]]] * 3)
+    return densify(sparse(dense.reshape(6, 8), width=4, block=4))
+
+
+@model
+def sparse_weights():
+    dense = holes(6, 8).reshape(6, 2, 4) * np.float32([[[1], [0]]] * 3 + [[[0], [1]]] * 3)
+    return one(B.FULLY_CONNECTED, [real(2, 8), sparse(dense.reshape(6, 8), block=4), None],
+               [Tensor("f32", [2, 6])], O.FullyConnectedOptions, schema.FullyConnectedOptionsT(), 8)
+
+
+def int4(*shape, scale):
+    t = Tensor("s8", shape, rng.integers(-7, 8, shape), scale=scale, zero_point=[0] * len(scale),
+               constant=True)
+    flat = np.append(t.data.ravel(), [0] * (t.data.size % 2)).astype(np.uint8) & 15
+    t.type, t.content = schema.TensorType.INT4, (flat[::2] | flat[1::2] << 4).tobytes()
+    return t
+
+
+@model
+def int4_hybrid():
+    return one(B.FULLY_CONNECTED, [real(2, 9), int4(5, 9, scale=[0.1]), constant(5)],
+               [Tensor("f32", [2, 5])], O.FullyConnectedOptions,
+               options(schema.FullyConnectedOptionsT, asymmetricQuantizeInputs=True), 9)
+
+
+@model
+def int4_quantized():
+    x = Tensor("s8", [1, 6, 6, 3], scale=0.02, zero_point=4)
+    w = int4(4, 3, 3, 3, scale=[0.1, 0.2, 0.05, 0.3])
+    bias = Tensor("s32", [4], rng.integers(-900, 900, 4), constant=True,
+                  scale=[0.002, 0.004, 0.001, 0.006], zero_point=[0] * 4)
+    made = options(schema.Conv2DOptionsT, strideW=1, strideH=1, padding=schema.Padding.SAME)
+    return one(B.CONV_2D, [x, w, bias], [Tensor("s8", [1, 6, 6, 4], scale=0.1, zero_point=-7)],
+               O.Conv2DOptions, made, 7)
+
+
+# ---- sums, segments, lookups ----
+
+
+@model
+def add_n():
+    return one(B.ADD_N, [real(2, 3) for _ in range(3)], [Tensor("f32", [2, 3])], O.AddNOptions,
+               schema.AddNOptionsT())
+
+
+@model
+def l2_pool():
+    made = options(schema.Pool2DOptionsT, strideW=2, strideH=1, filterWidth=2, filterHeight=3,
+                   padding=schema.Padding.SAME)
+    return one(B.L2_POOL_2D, [real(1, 5, 6, 3)], [Tensor("f32", [1, 5, 3, 3])], O.Pool2DOptions,
+               made)
+
+
+@model
+def fake_quant():
+    made = options(schema.FakeQuantOptionsT, min=-0.7, max=0.9, numBits=6)
+    return one(B.FAKE_QUANT, [real(40, low=-1.5, high=1.5)], [Tensor("f32", [40])],
+               O.FakeQuantOptions, made)
+
+
+@model
+def bucketize():
+    made = options(schema.BucketizeOptionsT, boundaries=[-0.5, 0.0, 0.25, 0.8])
+    return one(B.BUCKETIZE, [real(3, 7)], [Tensor("s32", [3, 7])], O.BucketizeOptions, made)
+
+
+@model
+def sparse_to_dense():
+    return one(B.SPARSE_TO_DENSE, [ints([[0, 1], [2, 3], [1, 0]]), ints([3, 4]), real(3),
+                                   constant()],
+               [Tensor("f32", [3, 4])], O.SparseToDenseOptions, schema.SparseToDenseOptionsT())
+
+
+def segments(builtin, kind, made, dtype="f32"):
+    x = real(5, 2) if dtype == "f32" else Tensor(dtype, [5, 2])
+    return one(builtin, [x, ints([2, 0, -1, 2, 0]), ints(4)], [Tensor(dtype, [4, 2])], kind, made)
+
+
+@model
+def unsorted_segment_sum():
+    return segments(B.UNSORTED_SEGMENT_SUM, O.UnsortedSegmentSumOptions,
+                    schema.UnsortedSegmentSumOptionsT())
+
+
+@model
+def unsorted_segment_prod():
+    return segments(B.UNSORTED_SEGMENT_PROD, O.UnsortedSegmentProdOptions,
+                    schema.UnsortedSegmentProdOptionsT())
+
+
+@model
+def unsorted_segment_max():
+    return segments(B.UNSORTED_SEGMENT_MAX, O.UnsortedSegmentMaxOptions,
+                    schema.UnsortedSegmentMaxOptionsT(), "s32")
+
+
+@model
+def unsorted_segment_min():
+    return segments(B.UNSORTED_SEGMENT_MIN, O.UnsortedSegmentMinOptions,
+                    schema.UnsortedSegmentMinOptionsT())
+
+
+@model
+def hashtable_lookup():
+    x = Tensor("s32", [4])
+    x.range = (0, 9)
+    return one(B.HASHTABLE_LOOKUP, [x, ints([1, 3, 4, 8]), constant(4, 3)],
+               [Tensor("f32", [4, 3]), Tensor("u8", [4])])
+
+
+def embedding(combiner):
+    ids = Tensor("s32", [4])
+    ids.range = (0, 6)
+    made = options(schema.EmbeddingLookupSparseOptionsT, combiner=combiner)
+    return one(B.EMBEDDING_LOOKUP_SPARSE,
+               [ids, ints([[0, 0], [0, 1], [2, 0], [2, 1]]), ints([3, 2]),
+                constant(4, low=0.2, high=1), constant(6, 3)],
+               [Tensor("f32", [3, 3])], O.EmbeddingLookupSparseOptions, made)
+
+
+@model
+def embedding_sparse_sum():
+    return embedding(schema.CombinerType.SUM)
+
+
+@model
+def embedding_sparse_mean():
+    return embedding(schema.CombinerType.MEAN)
+
+
+@model
+def embedding_sparse_sqrtn():
+    return embedding(schema.CombinerType.SQRTN)
+
+
+@model
+def broadcast_args():
+    """The shape of a result, by which one operand is broadcast."""
+    m = Model()
+    x, y, shape = real(3, 1), Tensor("f32", [2, 3, 4]), Tensor("s32", [3])
+    m.first.ports([x], [y])
+    m.first.op(B.BROADCAST_ARGS, [ints([3, 1]), ints([2, 1, 4])], [shape])
+    m.first.op(B.BROADCAST_TO, [x, shape], [y], 0, None, 2)
+    return m
+
+
+def conv3d_transpose(padding, out, bias=True):
+    made = options(schema.Conv3DOptionsT, padding=padding, strideD=2, strideH=2, strideW=1,
+                   dilationDFactor=1, dilationHFactor=1, dilationWFactor=1)
+    shape = [1, *out, 3]
+    return one(B.CONV_3D_TRANSPOSE,
+               [ints(shape), constant(2, 3, 3, 3, 2), real(1, 2, 3, 4, 2),
+                constant(3) if bias else None],
+               [Tensor("f32", shape)], O.Conv3DOptions, made)
+
+
+@model
+def conv3d_transpose_same():
+    return conv3d_transpose(schema.Padding.SAME, [4, 6, 4])
+
+
+@model
+def conv3d_transpose_valid():
+    return conv3d_transpose(schema.Padding.VALID, [4, 7, 6])
+
+
+@model
+def composite():
+    """STABLEHLO_COMPOSITE runs the subgraph that it names."""
+    m = Model()
+    x, y = real(2, 3), Tensor("f32", [2, 3])
+    m.first.ports([x], [y])
+    inner = m.graph()
+    a, b = Tensor("f32", [2, 3]), Tensor("f32", [2, 3])
+    keep.extend((a, b))
+    inner.ports([a], [b])
+    inner.op(B.ADD, [a, constant(2, 3)], [b], O.AddOptions, schema.AddOptionsT())
+    made = options(schema.StableHLOCompositeOptionsT, name="ours", decompositionSubgraphIndex=1,
+                   compositeAttributes=[], version=1)
+    m.first.op(B.STABLEHLO_COMPOSITE, [x], [y],
+               more=(schema.BuiltinOptions2.StableHLOCompositeOptions, made))
+    return m
