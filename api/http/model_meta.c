@@ -230,6 +230,54 @@ static void put_queue_policy(struct ifd_json_out *out, const char *key,
     ifd_json_end(out, '}');
 }
 
+static void put_control(struct ifd_json_out *out, const struct ifd_control_info *control)
+{
+    static const char *const kinds[] = {
+        [IFD_CONTROL_START] = "CONTROL_SEQUENCE_START",
+        [IFD_CONTROL_END] = "CONTROL_SEQUENCE_END",
+        [IFD_CONTROL_READY] = "CONTROL_SEQUENCE_READY",
+        [IFD_CONTROL_ID] = "CONTROL_SEQUENCE_CORRID",
+    };
+    const enum ifd_dtype dtype = control->tensor.dtype;
+    ifd_json_begin(out, '{');
+    ifd_json_member_text(out, "kind", kinds[control->kind]);
+    if (control->kind == IFD_CONTROL_ID) {
+        put_data_type(out, dtype);
+    } else {
+        ifd_json_key(out, dtype == IFD_F32    ? "fp32_false_true"
+                          : dtype == IFD_BOOL ? "bool_false_true"
+                                              : "int32_false_true");
+        ifd_json_begin(out, '[');
+        for (int i = 0; i < 2; i++) {
+            if (dtype == IFD_BOOL) {
+                ifd_json_put_bool(out, control->value[i] != 0);
+            } else if (dtype == IFD_F32) {
+                ifd_json_put_rounded(out, control->value[i], 6);
+            } else {
+                ifd_json_put_s64(out, (int64_t)control->value[i]);
+            }
+        }
+        ifd_json_end(out, ']');
+    }
+    ifd_json_end(out, '}');
+}
+
+static void put_controls(struct ifd_json_out *out, const struct ifd_model_desc *desc)
+{
+    ifd_json_key(out, "control_input");
+    ifd_json_begin(out, '[');
+    for (uint32_t i = 0; i < desc->control_count; i++) {
+        ifd_json_begin(out, '{');
+        ifd_json_member_text(out, "name", desc->control[i].tensor.name);
+        ifd_json_key(out, "control");
+        ifd_json_begin(out, '[');
+        put_control(out, &desc->control[i]);
+        ifd_json_end(out, ']');
+        ifd_json_end(out, '}');
+    }
+    ifd_json_end(out, ']');
+}
+
 static void put_sequences(struct ifd_json_out *out, const struct ifd_model_desc *desc)
 {
     if (!desc->has_sequences) {
@@ -251,6 +299,7 @@ static void put_sequences(struct ifd_json_out *out, const struct ifd_model_desc 
         ifd_json_end(out, '}');
     }
     ifd_json_end(out, ']');
+    put_controls(out, desc);
     put_empty(out, "direct", "{}");
     ifd_json_end(out, '}');
 }

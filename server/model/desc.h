@@ -129,6 +129,24 @@ struct ifd_state_info {
     struct ifd_bytes begin; /* before the first request; {NULL, 0}: zeros */
 };
 
+/** What an input that the server fills tells the model of a request of a sequence: that it starts
+ *  or ends one, that there is one, its id. */
+enum ifd_control_kind {
+    IFD_CONTROL_START,
+    IFD_CONTROL_END,
+    IFD_CONTROL_READY,
+    IFD_CONTROL_ID,
+};
+
+struct ifd_control_info {
+    struct ifd_tensor_info tensor; /* name: of the input; first */
+    enum ifd_control_kind kind;
+    bool is_read;    /* while the config is read */
+    double value[2]; /* of no and yes; value_count 0 for an id */
+    uint32_t value_count;
+    uint32_t input; /* of the description; set when it is complete */
+};
+
 struct ifd_model_desc {
     const char *name;
     int64_t version;
@@ -167,6 +185,8 @@ struct ifd_model_desc {
     uint32_t max_sequences; /* at a time */
     const struct ifd_state_info *state;
     uint32_t state_count;
+    const struct ifd_control_info *control;
+    uint32_t control_count;
     uint32_t priority_levels, default_priority_level;
     struct ifd_queue_policy_info queue_policy;
     const struct ifd_level_policy_info *level_policy; /* of some levels, instead of queue_policy */

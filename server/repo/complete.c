@@ -182,7 +182,7 @@ static enum ifd_code check_state(const struct ifd_state_info *state,
         return ifd_fail(err, IFD_INVALID, "config line %u: a tensor is of two states", given->line);
     }
     const bool is_same = input->dtype == output->dtype && input->dtype != IFD_STR &&
-                         dims_agree(&output->shape, &input->shape, false) &&
+                         dims_agree(&input->shape, &output->shape, false) &&
                          (!given->has_dtype || given->dtype == input->dtype) &&
                          (!given->has_shape || dims_agree(&given->shape, &input->shape, false));
     if (!is_same || is_open(&input->shape)) {
@@ -256,6 +256,41 @@ static enum ifd_code complete_states(struct ifd_model_desc *manifest,
     return code;
 }
 
+/* Finds the inputs of all controls, of one element, and hides them. */
+static enum ifd_code complete_controls(struct ifd_model_desc *manifest, struct ifd_arena *arena,
+                                       struct ifd_err *err)
+{
+    struct ifd_control_info *control =
+        ifd_arena_take_array(arena, manifest->control_count, sizeof(*control));
+    if (!control) {
+        return ifd_arena_fail(arena, manifest->control_count * sizeof(*control), err);
+    }
+    for (uint32_t i = 0; i < manifest->control_count; i++) {
+        control[i] = manifest->control[i];
+        const struct ifd_tensor_info *given = &control[i].tensor;
+        const struct ifd_tensor_info *input =
+            find(manifest->input, manifest->input_count, given->name);
+        bool is_one = input && input->dtype == given->dtype && !input->is_hidden;
+        for (uint32_t d = 0; is_one && d < input->shape.rank; d++) {
+            is_one = input->shape.dim[d] == 1;
+        }
+        if (!is_one) {
+            return ifd_fail(err, IFD_INVALID,
+                            "config line %u: control input \"%.80s\" of one %s: %s%s %s",
+                            given->line, given->name, ifd_dtype_wire_name(given->dtype),
+                            !input             ? "the model has no such input"
+                            : input->is_hidden ? "it has another use, "
+                                               : "the file has ",
+                            input ? ifd_dtype_wire_name(input->dtype) : "",
+                            input ? shape_text(&input->shape).s : "");
+        }
+        control[i].input = (uint32_t)(input - manifest->input);
+        ((struct ifd_tensor_info *)(uintptr_t)input)->is_hidden = true;
+    }
+    manifest->control = control;
+    return IFD_OK;
+}
+
 enum ifd_code ifd_manifest_complete(struct ifd_model_desc *manifest,
                                     const struct ifd_model_info *info, struct ifd_arena *arena,
                                     struct ifd_err *err)
@@ -273,7 +308,10 @@ enum ifd_code ifd_manifest_complete(struct ifd_model_desc *manifest,
     if (!code) {
         code = complete_side(&output, has_batch, arena, err);
     }
-    return code ? code : complete_states(manifest, info, arena, err);
+    if (!code) {
+        code = complete_states(manifest, info, arena, err);
+    }
+    return code ? code : complete_controls(manifest, arena, err);
 }
 
 /* Checks tensor index of a model without a file. */

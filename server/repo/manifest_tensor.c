@@ -6,11 +6,10 @@
 
 #include "engine/base/str.h"
 
-#define TENSORS_MAX 1024
-
 /* ---- tensors ---- */
 
-static enum ifd_code read_dtype(struct ifd_fields *c, const struct ifd_text_field *f, void *at)
+enum ifd_code ifd_manifest_read_dtype(struct ifd_fields *c, const struct ifd_text_field *f,
+                                      void *at)
 {
     static const struct {
         const char *name;
@@ -33,7 +32,7 @@ static enum ifd_code read_dtype(struct ifd_fields *c, const struct ifd_text_fiel
     return ifd_field_fail(c, f, "a data type (TYPE_FP32, TYPE_UINT8, TYPE_INT32, TYPE_STRING …)");
 }
 
-static enum ifd_code read_dim(struct ifd_fields *c, const struct ifd_text_field *f, void *at)
+enum ifd_code ifd_manifest_read_dim(struct ifd_fields *c, const struct ifd_text_field *f, void *at)
 {
     struct ifd_tensor_info *tensor = at;
     int64_t dim = 0;
@@ -67,8 +66,8 @@ static enum ifd_code read_format(struct ifd_fields *c, const struct ifd_text_fie
 
 static const struct ifd_field_row tensor_rows[] = {
     {"name", ifd_field_text, offsetof(struct ifd_tensor_info, name)},
-    {"data_type", read_dtype, 0},
-    {"dims", read_dim, IFD_FIELD_EACH},
+    {"data_type", ifd_manifest_read_dtype, 0},
+    {"dims", ifd_manifest_read_dim, IFD_FIELD_EACH},
     {"format", read_format, offsetof(struct ifd_tensor_info, format)},
     {"optional", ifd_field_bool, offsetof(struct ifd_tensor_info, optional)},
     {"label_filename", ifd_field_text, offsetof(struct ifd_tensor_info, label_filename)},
@@ -81,9 +80,9 @@ static const struct ifd_field_row tensor_rows[] = {
 static enum ifd_code read_tensor(struct ifd_fields *c, const struct ifd_text_field *f,
                                  const struct ifd_tensor_info **array, uint32_t *count)
 {
-    if (*count == TENSORS_MAX) {
+    if (*count == IFD_MANIFEST_TENSORS_MAX) {
         return ifd_fail(c->err, IFD_TOO_LARGE, "%s:%u: more than %d tensors", c->file, f->line,
-                        TENSORS_MAX);
+                        IFD_MANIFEST_TENSORS_MAX);
     }
     struct ifd_tensor_info *grown = ifd_field_append(c, *array, count, sizeof(**array));
     if (!grown) {
@@ -111,82 +110,6 @@ enum ifd_code ifd_manifest_read_output(struct ifd_fields *c, const struct ifd_te
 {
     struct ifd_model_desc *m = at;
     return read_tensor(c, f, &m->output, &m->output_count);
-}
-
-/* ---- sequences ---- */
-
-/* zero_data is how every state begins. */
-static const struct ifd_field_row initial_rows[] = {
-    {"name", NULL, 0},
-    {"data_type", NULL, 0},
-    {"dims", NULL, 0},
-    {"zero_data", NULL, 0},
-    {"data_file", ifd_field_refuse, 0},
-};
-
-static enum ifd_code read_initial(struct ifd_fields *c, const struct ifd_text_field *f, void *at)
-{
-    const struct ifd_fields quiet = {.file = c->file, .arena = c->arena, .err = c->err};
-    struct ifd_fields own = quiet;
-    return IFD_READ_MESSAGE(&own, f, initial_rows, at);
-}
-
-static const struct ifd_field_row state_rows[] = {
-    {"input_name", ifd_field_text, offsetof(struct ifd_state_info, tensor.name)},
-    {"output_name", ifd_field_text, offsetof(struct ifd_state_info, output_name)},
-    {"data_type", read_dtype, 0},
-    {"dims", read_dim, IFD_FIELD_EACH},
-    {"initial_state", read_initial, IFD_FIELD_EACH},
-    {"use_same_buffer_for_input_output", NULL, 0},
-    {"use_growable_memory", NULL, 0},
-};
-
-static enum ifd_code read_state(struct ifd_fields *c, const struct ifd_text_field *f, void *at)
-{
-    struct ifd_model_desc *m = at;
-    if (m->state_count == TENSORS_MAX) {
-        return ifd_fail(c->err, IFD_TOO_LARGE, "%s:%u: more than %d states", c->file, f->line,
-                        TENSORS_MAX);
-    }
-    struct ifd_state_info *grown = ifd_field_append(c, m->state, &m->state_count, sizeof(*grown));
-    if (!grown) {
-        return ifd_arena_fail(c->arena, sizeof(*grown), c->err);
-    }
-    m->state = grown;
-    struct ifd_state_info *state = &grown[m->state_count - 1];
-    *state = (struct ifd_state_info){.tensor = {.name = "", .label_filename = "", .line = f->line},
-                                     .output_name = ""};
-    return IFD_READ_MESSAGE(c, f, state_rows, state);
-}
-
-static const struct ifd_field_row oldest_rows[] = {
-    {"max_candidate_sequences", ifd_field_u32, offsetof(struct ifd_model_desc, max_sequences)},
-    {"preferred_batch_size", NULL, 0},
-    {"max_queue_delay_microseconds", NULL, 0},
-    {"preserve_ordering", NULL, 0},
-};
-
-static enum ifd_code read_oldest(struct ifd_fields *c, const struct ifd_text_field *f, void *at)
-{
-    return IFD_READ_MESSAGE(c, f, oldest_rows, at);
-}
-
-static const struct ifd_field_row sequence_rows[] = {
-    {"max_sequence_idle_microseconds", ifd_field_u64,
-     offsetof(struct ifd_model_desc, max_sequence_idle_us)},
-    {"state", read_state, IFD_FIELD_EACH},
-    {"control_input", ifd_field_refuse, 0},
-    {"direct", NULL, 0},
-    {"oldest", read_oldest, IFD_FIELD_EACH},
-    {"iterative_sequence", ifd_field_refuse, 0},
-};
-
-enum ifd_code ifd_manifest_read_sequences(struct ifd_fields *c, const struct ifd_text_field *f,
-                                          void *at)
-{
-    struct ifd_model_desc *m = at;
-    m->has_sequences = true;
-    return IFD_READ_MESSAGE(c, f, sequence_rows, at);
 }
 
 /* ---- warm-up ---- */
@@ -218,8 +141,10 @@ static enum ifd_code read_data_file(struct ifd_fields *c, const struct ifd_text_
 }
 
 static const struct ifd_field_row warm_input_rows[] = {
-    {"data_type", read_dtype, 0},           {"dims", read_dim, IFD_FIELD_EACH},
-    {"zero_data", read_zeros, 0},           {"random_data", read_random, 0},
+    {"data_type", ifd_manifest_read_dtype, 0},
+    {"dims", ifd_manifest_read_dim, IFD_FIELD_EACH},
+    {"zero_data", read_zeros, 0},
+    {"random_data", read_random, 0},
     {"input_data_file", read_data_file, 0},
 };
 

@@ -207,6 +207,70 @@ static void give_states(const struct ifd_sequences *self, const struct ifd_seque
     }
 }
 
+/* Writes one of the numbers of a control: INT32, FP32 or BOOL. */
+static void store(enum ifd_dtype dtype, double number, void *to)
+{
+    const float f32 = (float)number;
+    if (dtype == IFD_F32) {
+        memcpy(to, &f32, sizeof(f32));
+    } else if (dtype == IFD_BOOL) {
+        *(uint8_t *)to = number != 0;
+    } else {
+        const int32_t s32 = (int32_t)number;
+        memcpy(to, &s32, sizeof(s32));
+    }
+}
+
+/* The id as a number of this type. */
+static bool id_as(struct ifd_str id, enum ifd_dtype dtype, int64_t *ret)
+{
+    uint64_t natural = 0;
+    if (dtype == IFD_U64 || dtype == IFD_U32) {
+        const bool fits = ifd_str_u64(id, &natural) && (dtype == IFD_U64 || natural <= UINT32_MAX);
+        *ret = (int64_t)natural;
+        return fits;
+    }
+    return ifd_str_s64(id, ret) && (dtype == IFD_S64 || (*ret >= INT32_MIN && *ret <= INT32_MAX));
+}
+
+static enum ifd_code give_control(const struct ifd_sequences *self,
+                                  const struct ifd_control_info *control,
+                                  struct ifd_infer_request *request, struct ifd_err *err)
+{
+    const struct ifd_tensor_info *info = &self->desc->input[control->input];
+    const size_t bytes = ifd_dtype_bytes(info->dtype);
+    const bool says_yes = control->kind == IFD_CONTROL_READY ||
+                          (control->kind == IFD_CONTROL_START && request->sequence_start) ||
+                          (control->kind == IFD_CONTROL_END && request->sequence_end);
+    const bool has_batch = self->desc->max_batch_size > 0;
+    int64_t id = 0;
+    if (control->kind == IFD_CONTROL_ID && !id_as(request->sequence_id, info->dtype, &id)) {
+        return ifd_fail(err, IFD_INVALID,
+                        "sequence's id \"%.*s\" is no %s, which input \"%s\" of model '%s' takes",
+                        (int)request->sequence_id.size, request->sequence_id.data,
+                        ifd_dtype_wire_name(info->dtype), info->name, self->desc->name);
+    }
+    void *data = ifd_arena_take_tensor(request->arena, bytes);
+    if (!data) {
+        return ifd_arena_fail(request->arena, bytes, err);
+    }
+    if (control->kind == IFD_CONTROL_ID) {
+        memcpy(data, &id, bytes); /* a shorter one is its low bytes */
+    } else {
+        store(info->dtype, control->value[says_yes], data);
+    }
+    struct ifd_tensor tensor = {.dtype = info->dtype,
+                                .shape = {.rank = info->shape.rank + has_batch},
+                                .data = data,
+                                .bytes = bytes,
+                                .capacity = bytes + IFD_TENSOR_PAD};
+    for (uint32_t d = 0; d < tensor.shape.rank; d++) {
+        tensor.shape.dim[d] = 1;
+    }
+    request->input[control->input] = tensor;
+    return IFD_OK;
+}
+
 static void begin_states(const struct ifd_sequences *self, const struct ifd_sequence *sequence)
 {
     memset(sequence->memory, 0, self->bytes);
@@ -228,6 +292,9 @@ enum ifd_code ifd_sequences_begin(struct ifd_sequences *self, struct ifd_infer_r
     bool *wanted = ifd_arena_take_array(request->arena, outputs, sizeof(*wanted));
     enum ifd_code code =
         wanted ? check_request(self, request, err) : ifd_arena_fail(request->arena, outputs, err);
+    for (uint32_t i = 0; !code && i < self->desc->control_count; i++) {
+        code = give_control(self, &self->desc->control[i], request, err);
+    }
     if (!code) {
         code = find_or_open(self, request, &sequence, err);
     }
@@ -253,8 +320,14 @@ void ifd_sequence_settle(struct ifd_sequences *self, struct ifd_sequence *sequen
                          const struct ifd_infer_request *request, bool has_run, uint64_t now_ns)
 {
     for (uint32_t i = 0; i < self->desc->state_count && has_run; i++) {
-        const struct ifd_tensor *output = &request->output[self->desc->state[i].output];
-        memcpy(sequence->memory + self->offset[i], output->data, output->bytes);
+        const struct ifd_state_info *state = &self->desc->state[i];
+        const struct ifd_tensor *output = &request->output[state->output];
+        size_t bytes = 0;
+        if (state_bytes(&self->desc->input[state->input], &bytes) && output->bytes == bytes) {
+            memcpy(sequence->memory + self->offset[i], output->data, bytes);
+        } else { /* an output of open dimensions became another size: nothing can follow */
+            sequence->is_ending = true;
+        }
     }
     sequence->is_busy = false;
     sequence->used_ns = now_ns;

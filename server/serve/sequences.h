@@ -28,7 +28,8 @@ IFD_NODISCARD enum ifd_code ifd_sequences_begin(struct ifd_sequences *sequences,
                                                 struct ifd_infer_request *request, uint64_t now_ns,
                                                 struct ifd_sequence **ret, const bool **ret_wanted,
                                                 struct ifd_err *err);
-/** It ran, and its outputs become the state; or it did not, and the state stays. */
+/** It ran, and its outputs become the state; or it did not, and the state stays. A state that
+ *  became another size ends the sequence. */
 void ifd_sequence_settle(struct ifd_sequences *sequences, struct ifd_sequence *sequence,
                          const struct ifd_infer_request *request, bool has_run, uint64_t now_ns);
 

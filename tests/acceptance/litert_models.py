@@ -430,6 +430,23 @@ def svdf_hybrid():
 
 
 @stateful
+def svdf_int8():
+    filters, memory, rank, n = 8, 5, 2, 6
+    x = Tensor("s8", [1, n], scale=0.01, zero_point=3)
+    feature = Tensor("s8", [filters, n], rng.integers(-127, 128, [filters, n]), scale=0.012,
+                     constant=True)
+    time = Tensor("s16", [filters, memory], rng.integers(-9999, 10000, [filters, memory]),
+                  scale=0.0001, constant=True)
+    bias = Tensor("s32", [filters // rank], rng.integers(-30000, 30000, filters // rank),
+                  scale=1e-8, constant=True)
+    made = options(schema.SVDFOptionsT, rank=rank, fusedActivationFunction=Act.RELU)
+    return one(B.SVDF, [x, feature, time, bias, state(1, filters * memory, dtype="s16",
+                                                      scale=0.0002)],
+               [Tensor("s8", [1, filters // rank], scale=0.03, zero_point=-128)], O.SVDFOptions,
+               made, 3)
+
+
+@stateful
 def lstm_int8():
     n, cells = 5, 4
     def w(*shape):
@@ -666,6 +683,19 @@ def embedding_sparse_mean():
 @model
 def embedding_sparse_sqrtn():
     return embedding(schema.CombinerType.SQRTN)
+
+
+@model
+def complex_parts():
+    """A spectrum's real and imaginary parts."""
+    m = Model()
+    x, spectrum = real(2, 1, 8), Tensor("c64", [2, 1, 5])
+    parts = [Tensor("f32", [2, 1, 5]) for _ in range(2)]
+    m.first.ports([x], parts)
+    m.first.op(B.RFFT2D, [x, ints([1, 8])], [spectrum], O.Rfft2dOptions, schema.Rfft2dOptionsT())
+    m.first.op(B.REAL, [spectrum], [parts[0]])
+    m.first.op(B.IMAG, [spectrum], [parts[1]])
+    return m
 
 
 @model

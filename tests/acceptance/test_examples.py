@@ -9,15 +9,14 @@ import unittest
 
 import numpy as np
 import tritonclient.http as triton
+from tritonclient.utils import InferenceServerException
 
 import support
 
 # What a refusal must name; the models of SERVED have to be served.
-SERVED = {"simple", "simple_int8"}
+SERVED = {"simple", "simple_int8", "simple_sequence", "simple_dyna_sequence"}
 REFUSED = {
     "simple_string": "element type 8 (string)",
-    "simple_sequence": "control_input",
-    "simple_dyna_sequence": "control_input",
     "simple_identity": "python",
 }
 
@@ -65,6 +64,38 @@ class Examples(unittest.TestCase):
         text.set_data_from_numpy(np.array([[b"one", b"\xff\x00two"]], dtype=np.object_))
         answer = client.infer("simple_identity", [text]).as_numpy("OUTPUT0")
         self.assertEqual(answer.tolist(), [[b"one", b"\xff\x00two"]])
+
+    def send(self, client, model, id, value, **flags):
+        tensor = triton.InferInput("INPUT", [1, 1], "INT32")
+        tensor.set_data_from_numpy(np.full((1, 1), value, np.int32))
+        wanted = [triton.InferRequestedOutput("OUTPUT")]
+        answer = client.infer(model, [tensor], outputs=wanted, sequence_id=id, **flags)
+        return int(answer.as_numpy("OUTPUT")[0][0])
+
+    def test_two_sequences_run_beside_each_other_as_in_the_client_s_example(self):
+        """The start adds 1; in the other model the end adds the sequence's id."""
+        _, client = self.serve(support.shared("models/triton_examples"))
+        values = [0, 11, 7, 5, 3, 2, 0, 1]
+        for model, added in (("simple_sequence", 0), ("simple_dyna_sequence", 1)):
+            got = {1000: [], 1001: []}
+            for i, value in enumerate(values):
+                for id, sign in ((1000, 1), (1001, -1)):
+                    got[id].append(self.send(client, model, id, sign * value,
+                                             sequence_start=i == 0,
+                                             sequence_end=i == len(values) - 1))
+            for id, sign in ((1000, 1), (1001, -1)):
+                want = [sign * v for v in values]
+                want[0] += 1
+                want[-1] += added * id
+                self.assertEqual(got[id], want, model)
+        with self.assertRaisesRegex(InferenceServerException, 'id "tram" is no UINT64'):
+            self.send(client, "simple_dyna_sequence", "tram", 1, sequence_start=True)
+        config = client.get_model_config("simple_dyna_sequence")["sequence_batching"]
+        controls = {c["name"]: c["control"][0] for c in config["control_input"]}
+        self.assertEqual(controls["END"]["int32_false_true"], [0, 1])
+        self.assertEqual(controls["CORRID"]["data_type"], "TYPE_UINT64")
+        metadata = client.get_model_metadata("simple_sequence")
+        self.assertEqual([row["name"] for row in metadata["inputs"]], ["INPUT"])
 
 
 if __name__ == "__main__":

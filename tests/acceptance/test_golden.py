@@ -1,6 +1,7 @@
 """The TFLite cases of ../shared/golden once more, as binary HTTP requests to CpuRef."""
 
 import json
+import re
 import unittest
 
 import numpy as np
@@ -12,13 +13,17 @@ import support
 # Left for later: state that lasts from request to request, vocoder operators of TFLite, sizes that
 # change, If of ONNX; a case whose tolerance is that of its task.
 LATER = (
-    "tflite/dtln",
-    "hifigan",
-    "dynamic_range",
     "esrgan",
-    "ppocr",
-    "silero",
+    "dynamic_range",
 )
+# State from step to step is that of a sequence: what the config says beside sequence_batching.
+STREAMS = {
+    "tflite/dtln_noise_suppression_int8.tflite": "",
+    "tflite/dtln_1.tflite": 'state { input_name: "input_3" output_name: "Identity_1" }',
+    "onnx/dtln_2.onnx": 'state { input_name: "input_5" output_name: "tf_op_layer_stack_5" }',
+    "onnx/silero_vad.onnx": 'state { input_name: "state" output_name: "stateN" }',
+}
+SILERO = 'input [ { name: "state" data_type: TYPE_FP32 dims: [ 2, 1, 128 ] } ]\n'
 
 
 def model_name(path):
@@ -29,6 +34,11 @@ def model_name(path):
 def cases():
     listed = json.loads(support.shared("golden/cases.json").read_text())
     return [c for c in listed if not any(part in c["model"] for part in LATER)]
+
+
+def is_stateful(case):
+    """The file itself keeps the state: answers of its steps are those of one sequence."""
+    return STREAMS.get(case["model"]) == ""
 
 
 class Golden(support.ServerCase):
@@ -77,6 +87,8 @@ class Golden(support.ServerCase):
         print(f"{len(cases())} cases")
         self.assertGreater(len(cases()), 0)
         for case in cases():
+            if is_stateful(case):
+                continue
             folder = support.shared("golden/" + case["path"])
             # a case of steps has the state among its inputs
             steps = sorted(folder.glob("step*")) or [folder]
@@ -84,21 +96,54 @@ class Golden(support.ServerCase):
                 with self.subTest(step.relative_to(folder.parent.parent)):
                     self.check(client, case, step)
 
-    def check(self, client, case, folder):
+    def check(self, client, case, folder, hidden=(), **sequence):
         tensors = []
         for i, name in enumerate(case["inputs"]):
+            if name in hidden:
+                continue
             array = np.load(folder / f"in{i}.npy")
             tensor = triton.InferInput(name, list(array.shape), np_to_triton_dtype(array.dtype))
             tensor.set_data_from_numpy(array)
             tensors.append(tensor)
-        result = client.infer(model_name(case["model"]), tensors)
+        result = client.infer(model_name(case["model"]), tensors, **sequence)
         got = [result.as_numpy(name) for name in case["outputs"]]
         want = [np.load(folder / f"out{i}.npy") for i in range(len(got))]
+        self.assertEqual([a is None for a in got], [name in hidden for name in case["outputs"]])
         if case["tolerance"]["kind"] == "detections":
             self.compare_detections(got, want, case["tolerance"], folder)
             return
         for i, name in enumerate(case["outputs"]):
+            if name in hidden:
+                continue
             self.compare(got[i], want[i], case["tolerance"], f"{folder} {name}")
+
+
+class Streams(Golden):
+    """The steps of a stream are requests of one sequence, which keeps the state."""
+
+    @classmethod
+    def prepare(cls, folder):
+        for model, states in STREAMS.items():
+            config = "sequence_batching { %s }\n" % states
+            config += SILERO if "silero" in model else ""
+            support.add_model(
+                folder, model_name(model), support.shared("models/" + model), config=config
+            )
+
+    def test_cases(self):
+        client = triton.InferenceServerClient(
+            self.server.address, network_timeout=support.ANSWER_SECONDS
+        )
+        self.addCleanup(client.close)
+        streams = [c for c in cases() if c["model"] in STREAMS]
+        self.assertEqual(len(streams), len(STREAMS))
+        for case in streams:
+            hidden = re.findall('_name: "(.*?)"', STREAMS[case["model"]])
+            steps = sorted(support.shared("golden/" + case["path"]).glob("step*"))
+            for i, step in enumerate(steps):
+                with self.subTest(f"{case['path']} {step.name}"):
+                    self.check(client, case, step, hidden, sequence_id=9, sequence_start=i == 0,
+                               sequence_end=i + 1 == len(steps))
 
 
 if __name__ == "__main__":

@@ -384,6 +384,12 @@ struct ifd_non_max_suppression_attrs {
     bool has_score, is_centered;
 };
 
+/** svdf: x [n,i], weights of features [f,i] (s8), of time [f,m] (s16), bias [f/rank] (s32), state
+ *  [n,f*m] (s16) → [n,f/rank] (s8), the state behind x. rank: filters of a unit. */
+struct ifd_svdf_attrs {
+    int32_t rank;
+};
+
 #ifdef __cplusplus
 }
 #endif

@@ -285,10 +285,12 @@ void ifd_onnx_if(struct ifd_onnx_call *call, int unused)
     const struct mark mark = mark_of(call);
     if (!is_known(call->b, condition, &is_true)) {
         build_cond(call, condition, branch);
+        /* the branch that is not taken may be one for other shapes, or cannot be computed */
+        call->build->is_stuck = call->build->is_stuck || call->b->code == IFD_UNSUPPORTED;
         if (!may_build_in_place(call)) {
             return;
         }
-        go_back(call, &mark); /* such as branches of different shapes: the data says which one */
+        go_back(call, &mark); /* the data says which one */
         (void)is_known(call->b, ifd_build_known(call->b, condition), &is_true);
     }
     inline_graph(call, branch[is_true ? 0 : 1], NULL, 0, call->output);

@@ -27,6 +27,8 @@ static const struct row rows[] = {
     {80, NULL, 1, 1, 1, ifd_composite_fake_quant},
     {106, NULL, 1, UINT32_MAX, 1, ifd_composite_add_n},
     {124, NULL, 1, 1, 1, ifd_composite_densify},
+    {133, NULL, 1, 1, 1, ifd_composite_complex_part},
+    {134, NULL, 1, 1, 1, ifd_composite_complex_part},
     {141, NULL, 3, 4, 1, ifd_composite_conv3d_transpose},
     {145, NULL, 2, 2, 1, ifd_composite_broadcast_args},
     {147, NULL, 1, 1, 1, ifd_composite_bucketize},
@@ -59,6 +61,16 @@ bool ifd_tflite_is_composite(const struct ifd_tflite_build *b, uint32_t index)
 }
 
 /* ---- what several of them need ---- */
+
+bool ifd_composite_has_inputs(const struct ifd_composite *c, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (c->input[i] == IFD_NONE) {
+            ifd_build_fail(c->b, IFD_CORRUPT, "input %u is missing", i);
+        }
+    }
+    return c->b->code == IFD_OK;
+}
 
 struct ifd_desc ifd_composite_output(const struct ifd_composite *c, uint32_t i)
 {

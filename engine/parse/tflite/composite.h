@@ -1,5 +1,5 @@
 /** Operators of the file that are several of ours. composite.c lists them and fetches operands;
- *  recurrent.c builds those with a state, compose.c the others. */
+ *  recurrent.c builds those with a state, mediapipe.c MediaPipe's, compose.c the others. */
 #ifndef INFERD_ENGINE_PARSE_TFLITE_COMPOSITE_H
 #define INFERD_ENGINE_PARSE_TFLITE_COMPOSITE_H
 
@@ -25,6 +25,8 @@ static inline uint32_t ifd_composite_input(const struct ifd_composite *c, uint32
     return i < c->input_count ? c->input[i] : IFD_NONE;
 }
 
+/** Are the first count inputs there? Fails if not. */
+bool ifd_composite_has_inputs(const struct ifd_composite *c, uint32_t count);
 /** Description of output i in the file. */
 struct ifd_desc ifd_composite_output(const struct ifd_composite *c, uint32_t i);
 /** x as f32: numbers that are stored otherwise are dequantized. */
@@ -56,8 +58,12 @@ void ifd_composite_sparse_to_dense(struct ifd_composite *c);
 void ifd_composite_unsorted_segment(struct ifd_composite *c);
 void ifd_composite_hashtable_lookup(struct ifd_composite *c);
 void ifd_composite_embedding_sparse(struct ifd_composite *c);
+void ifd_composite_complex_part(struct ifd_composite *c);
 void ifd_composite_broadcast_args(struct ifd_composite *c);
 void ifd_composite_conv3d_transpose(struct ifd_composite *c);
+
+/* ---- mediapipe.c ---- */
+
 void ifd_composite_transposed(struct ifd_composite *c);
 void ifd_composite_max_pool_places(struct ifd_composite *c);
 void ifd_composite_max_unpool(struct ifd_composite *c);

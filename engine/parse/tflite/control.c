@@ -1,6 +1,6 @@
 /* IF, WHILE, CALL and STABLEHLO_COMPOSITE (a call, too). What is decided while the file is read is
- * built in place: a loop becomes its turns. Otherwise the subgraphs become graphs of their own, which
- * a node names. */
+ * built in place: a loop becomes its turns. Otherwise the subgraphs become graphs of their own,
+ * which a node names. */
 #include "engine/ir/verify.h"
 #include "engine/parse/tflite/tflite_build.h"
 

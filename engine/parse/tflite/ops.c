@@ -840,6 +840,7 @@ static const struct ifd_tflite_rule rules[] = {
     {152, NULL, IFD_OP_CLAMP, 1, NO_OPTIONS, 1, 1, 1, read_relu_0_to_1},
     {156, NULL, IFD_OP_ATAN2, 1, NO_OPTIONS, 2, 2, 3, NULL},
     {158, NULL, IFD_OP_SIGN, 2, NO_OPTIONS, 1, 1, 1, NULL},
+    {159, NULL, IFD_OP_BITCAST, 1, NO_OPTIONS, 1, 1, 1, NULL},
     {160, NULL, IFD_OP_BITWISE_XOR, 1, NO_OPTIONS, 2, 2, 3, NULL},
     {161, NULL, IFD_OP_RIGHT_SHIFT, 1, NO_OPTIONS, 2, 2, 3, NULL},
     {CUSTOM, "TFLite_Detection_PostProcess", IFD_OP_DETECTION_POSTPROCESS, 1, NO_OPTIONS, 3, 3, 7,

@@ -581,6 +581,22 @@ void ifd_composite_bidirectional_rnn(struct ifd_composite *c)
 
 /* ---- SVDF ---- */
 
+/* Of 8-bit numbers: an operator of ours. */
+static void build_integer_svdf(struct ifd_composite *c)
+{
+    const struct ifd_desc output[2] = {ifd_composite_output(c, 0),
+                                       *ifd_build_desc(c->b, c->input[4])};
+    const struct ifd_svdf_attrs attrs = {.rank = c->options->rank};
+    uint32_t y[2] = {IFD_NONE, IFD_NONE};
+    if (attrs.rank < 1 || c->input[4] == IFD_NONE) {
+        ifd_build_fail(c->b, IFD_CORRUPT, "rank %d, or no state", attrs.rank);
+        return;
+    }
+    ifd_build_nodes(c->b, IFD_OP_SVDF, c->input, 5, output, 2, &attrs, y);
+    c->output[0] = y[0];
+    keep_state(c, 4, y[1]);
+}
+
 /* Inputs: x [batch, n]; weights of features [filters, n]; weights of time [filters, memory]; bias
  * [filters / rank]; state [batch, filters * memory], the latest features last. */
 void ifd_composite_svdf(struct ifd_composite *c)
@@ -592,6 +608,10 @@ void ifd_composite_svdf(struct ifd_composite *c)
     const int64_t rank = c->options->rank;
     const struct ifd_ints last = {.count = 1, .value = {2}};
     const struct ifd_axis_attrs attrs = {.axis = 2};
+    if (ifd_build_desc(b, c->input[0])->dtype == IFD_S8) {
+        build_integer_svdf(c);
+        return;
+    }
     if (b->code != IFD_OK || x.rank != 2 || time.rank != 2 || rank < 1 || filters % rank != 0 ||
         memory < 1 || ifd_build_desc(b, c->input[0])->dtype != IFD_F32) {
         ifd_build_fail(b, IFD_UNSUPPORTED, "%s %s with weights %s and rank %lld",

@@ -271,6 +271,26 @@ def make_prelu():
     file.write()
 
 
+def make_bitcast():
+    file = File("bitcast")
+    for from_type, shape, to_type in (
+        ("f32", [2, 3], "s32"),
+        ("s32", [2, 3], "u8"),
+        ("s32", [2, 3], "s16"),
+        ("u8", [5, 4], "s32"),
+        ("s16", [3, 2], "f32"),
+        ("s8", [6], "u8"),
+    ):
+        low, high = (-9, 9) if from_type == "f32" else RANGE.get(from_type, (-(2**31), 2**31 - 1))
+        x = (file.rng.uniform(low, high, shape) if from_type == "f32"
+             else file.rng.integers(low, high, shape))
+        if to_type == "f32":  # halves of numbers, not of what is none
+            x = file.rng.uniform(-9, 9, shape[:-1]).astype(np.float32).view(np.int16)
+        single(file, "%s %s to %s" % (from_type, shape, to_type), B.BITCAST, O.BitcastOptions,
+               schema.BitcastOptionsT(), [Tensor(from_type, shape, x)], Tensor(to_type))
+    file.write()
+
+
 # ---- order ----
 
 
