@@ -87,6 +87,7 @@ struct ifd_http_exchange {
 
     /* filled by the API, as is response */
     const char *caller; /* name of the request's token, in the arena; NULL: none */
+    const char *source; /* the camera whose frame this is, in the arena; NULL: none */
     void *api;          /* the API's own */
 
     /* filled by the transport before ifd_api_close, for statistics */

@@ -98,8 +98,17 @@ enum ifd_code ifd_infer_read_source(struct ifd_http_infer *infer, struct ifd_err
     if (source->size == 0 && usual) {
         *source = ifd_str(usual);
     }
-    return code != IFD_OK || source->size <= IFD_SOURCE_BYTES_MAX
-               ? code
-               : ifd_fail(err, IFD_INVALID, "source: a name of %zu bytes, at most %d", source->size,
-                          IFD_SOURCE_BYTES_MAX);
+    if (code != IFD_OK || source->size == 0) {
+        return code;
+    }
+    if (source->size > IFD_SOURCE_BYTES_MAX) {
+        return ifd_fail(err, IFD_INVALID, "source: a name of %zu bytes, at most %d", source->size,
+                        IFD_SOURCE_BYTES_MAX);
+    }
+    char *name = ifd_arena_text(infer->core.call->arena, source->data, source->size);
+    if (!name) {
+        return ifd_arena_fail(infer->core.call->arena, source->size, err);
+    }
+    infer->http->exchange->source = name;
+    return IFD_OK;
 }

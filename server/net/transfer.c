@@ -182,6 +182,7 @@ static void log_end(const struct ifd_transfer *t, int status, const struct socka
         .path = t->exchange.path,
         .client = client,
         .caller = t->exchange.caller,
+        .source = t->exchange.source,
         .status = status,
         .body_bytes = t->body.size,
         .answer_bytes = t->answer_bytes,

@@ -21,7 +21,8 @@
 #define RING_RECORDS 4096 /* a power of two */
 #define PATH_BYTES   128
 #define CALLER_BYTES 33
-#define LINE_BYTES   1280 /* escapes make up to six bytes of one */
+#define SOURCE_BYTES 64
+#define LINE_BYTES   1664 /* escapes make up to six bytes of one */
 /* The writer collects records for this long after a wake-up: a busy server wakes it at most 50
  * times a second. */
 #define COLLECT_NS   UINT64_C(20000000)
@@ -36,6 +37,7 @@ struct record {
     sa_family_t family;
     uint8_t address[16];
     char caller[CALLER_BYTES]; /* "": no token */
+    char source[SOURCE_BYTES]; /* "": none */
     char path[PATH_BYTES];
 };
 
@@ -94,6 +96,10 @@ static void add_line(struct ifd_buf *buf, const struct record *r, bool is_json)
     }
     ifd_buf_addf(buf, is_json ? ",\"method\":\"%s\",\"path\":" : " method=%s path=", r->method);
     add_quoted(buf, ifd_str(r->path));
+    if (r->source[0] != '\0') {
+        ifd_buf_addf(buf, is_json ? ",\"source\":" : " source=");
+        add_quoted(buf, ifd_str(r->source));
+    }
     ifd_buf_addf(buf,
                  is_json ? ",\"status\":%d,\"outcome\":\"%s\",\"bytes_in\":%zu,\"bytes_out\":%zu,"
                            "\"took_us\":%llu}\n"
@@ -263,6 +269,7 @@ void ifd_access_log_add(struct ifd_access_log *log, const struct ifd_access *acc
     (void)clock_gettime(CLOCK_REALTIME, &record->at);
     copy_address(record, access->client);
     copy_text(record->caller, sizeof(record->caller), ifd_str(access->caller));
+    copy_text(record->source, sizeof(record->source), ifd_str(access->source));
     copy_text(record->path, sizeof(record->path), access->path);
     atomic_store(&log->head, head + 1);
     if (atomic_load(&log->is_asleep)) {

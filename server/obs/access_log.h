@@ -3,7 +3,8 @@
  *      time=2026-01-31T12:00:00.123Z client=127.0.0.1 method=POST path="/v2/models/m/infer"
  *      status=200 outcome=ok bytes_in=64 bytes_out=120 took_us=310      (one line; or as JSON)
  *
- *  If the request had a token, " token=NAME" follows the client.
+ *  If the request had a token, " token=NAME" follows the client; if it was a frame of a source,
+ *  " source="NAME"" follows the path.
  *
  *  The loop only copies a record into a ring; it never formats, writes or waits. If the ring is
  *  full because the file is too slow, lines are lost and counted. */
@@ -25,7 +26,8 @@ struct ifd_access {
     const struct sockaddr *client; /* NULL: unknown */
     /** Name of the token: letters, digits or ._-+, of which 32 are kept; NULL: no token. */
     const char *caller;
-    int status; /* 0: no answer was sent */
+    const char *source; /* of a frame, of which 63 bytes are kept; NULL: none */
+    int status;         /* 0: no answer was sent */
     size_t body_bytes, answer_bytes;
     uint64_t took_ns;
 };

@@ -101,6 +101,22 @@ static void name_of_the_token_follows_the_client(void)
     json_decref(line);
 }
 
+static void source_of_a_frame_follows_the_path(void)
+{
+    const struct ifd_access frame = {
+        .method = "POST", .outcome = "shed", .path = ifd_str("/p"), .source = "front \"door\"\n"};
+    struct fixture f;
+    set_up(&f, false);
+    ifd_access_log_add(f.log, &frame);
+    EXPECT_HAS(tear_down(&f), " path=\"/p\" source=\"front \\\"door\\\"\\u000a\" status=0 ");
+    set_up(&f, true);
+    ifd_access_log_add(f.log, &frame);
+    json_t *line = json_loads(tear_down(&f) + strlen("before\n"), 0, NULL);
+    REQUIRE(line != NULL);
+    EXPECT_TEXT(json_string_value(json_object_get(line, "source")), "front \"door\"\n");
+    json_decref(line);
+}
+
 /* The client of one line in each format. */
 static void expect_client(const struct sockaddr *client, const char *want)
 {
@@ -302,6 +318,7 @@ int main(int argc, char **argv)
     static const struct test_case cases[] = {
         T(lines_are_appended_in_order),
         T(name_of_the_token_follows_the_client),
+        T(source_of_a_frame_follows_the_path),
         T(clients_of_every_family_are_named),
         T(hostile_paths_stay_on_their_line),
         T(json_lines_are_json),
