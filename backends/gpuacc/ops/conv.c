@@ -223,6 +223,27 @@ static enum ifd_code describe(const void *context, uint32_t way, struct ifd_gpu_
     return code;
 }
 
+static enum ifd_code build(const struct ways *ways, uint32_t way, struct ifd_gpu_call *ret_call,
+                           struct ifd_err *err)
+{
+    cl_program program = NULL;
+    const enum ifd_code code = describe(ways, way, ret_call, err);
+    return code == IFD_OK ? ifd_gpu_program(ways->plan->lowering->device,
+                                            ifd_gpu_kernel_file(ret_call->kernel),
+                                            ret_call->defines, &program, err)
+                          : code;
+}
+
+/* The best of those without groups, which every layer has. */
+static uint32_t find_plain(const struct ways *ways, uint32_t count)
+{
+    uint32_t way = 0;
+    while (way + 1 < count && ways->blocking[way]->kernel != IFD_GPU_conv2d) {
+        way++;
+    }
+    return way;
+}
+
 static void name_way(const void *context, uint32_t way, char ret[IFD_GPU_WAY_TEXT])
 {
     const struct ways *ways = context;
@@ -264,7 +285,11 @@ static enum ifd_code lower_f32(const struct plan *plan, struct ifd_err *err)
     char key[256];
     key_of(plan, key, sizeof(key));
     const uint32_t way = ifd_gpu_tune(plan->lowering, key, &choice);
-    const enum ifd_code code = describe(&ways, way, &call, err);
+    const uint32_t plain = find_plain(&ways, choice.count);
+    enum ifd_code code = build(&ways, way, &call, err);
+    if (code == IFD_INTERNAL && way != plain) { /* a group may need more registers than there are */
+        code = build(&ways, plain, &call, err);
+    }
     if (ifd_gpu_has_f16_weights(plan->lowering, plan->node)) {
         plan->lowering->precision = IFD_PRECISION_FP16;
     }

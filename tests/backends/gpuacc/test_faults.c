@@ -2,6 +2,7 @@
  * a reason, nothing is left behind, and the next start works. */
 #include "backends/gpuacc/cl.h"
 #include "backends/gpuacc/gpuacc.h"
+#include "backends/gpuacc/partition.h"
 #include "inferd/op_attrs.h"
 #include "tests/conformance/one_node.h"
 #include "tests/support/fake_opencl.h"
@@ -307,6 +308,33 @@ static void devices_compute_apart(void)
     EXPECT_INT(library()->alive(), 0);
 }
 
+/* Groups that share local memory need more of a device than it may have. */
+static void a_plainer_kernel_takes_the_place_of_one_that_is_not_built(void)
+{
+    static struct work work;
+    struct ifd_device *device = NULL;
+    struct ifd_err err = {0};
+    REQUIRE_OK(open_device(NULL, 0, &device, &err), &err);
+    device->tuner.only = "conv2d_tile 4x4 8x8x1 16";
+    device->info.max_group = 64;
+    device->info.local_bytes = 32 << 10;
+    for (int fails = 0; fails < 2; fails++) {
+        if (fails) {
+            device->tuner.only = "conv2d_tile 4x4 16x8x1 16"; /* not built yet */
+            device->info.max_group = 128;
+            set_rule("clBuildProgram", 1, CL_BUILD_PROGRAM_FAILURE, 1);
+        }
+        EXPECT_CODE(begin(&work, device, &err), IFD_OK, &err);
+        EXPECT_INT(work.partition->step[0].kernel, fails ? IFD_GPU_conv2d : IFD_GPU_conv2d_tile);
+        EXPECT_INT(library()->has_failed(), fails);
+        library()->set("");
+        EXPECT_CODE(queue_run(&work.node, work.context, work.bound, &err), IFD_OK, &err);
+        end(&work);
+    }
+    ifd_backend_gpuacc.close(device);
+    EXPECT_INT(library()->alive(), 0);
+}
+
 /* A model is loaded all the same. */
 static void measurements_that_fail_choose_nothing(void)
 {
@@ -413,6 +441,7 @@ int main(int argc, char **argv)
         T(what_is_not_needed_may_fail),
         T(shared_memory_is_mapped),
         T(kernels_are_recorded_where_the_device_can),
+        T(a_plainer_kernel_takes_the_place_of_one_that_is_not_built),
         T(measurements_that_fail_choose_nothing),
         T(devices_compute_apart),
         T(a_kernel_that_never_ends_is_given_up),
