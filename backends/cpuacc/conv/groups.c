@@ -25,6 +25,15 @@ static size_t lines_bytes(const struct ifd_acc_conv *conv)
            IFD_TENSOR_PAD;
 }
 
+/* Threads share calls: fewer groups than these are cut into parts of an image. */
+#define FEW_GROUPS 16
+
+static size_t calls_of(const struct ifd_acc_conv *conv)
+{
+    const size_t lines = conv->plan.direct.call_lines;
+    return (conv->layer.window.out_h + lines - 1) / lines;
+}
+
 static void plan(const struct ifd_acc_lowering *lowering, const struct ifd_acc_layer *layer,
                  struct ifd_acc_conv_plan *ret)
 {
@@ -33,6 +42,9 @@ static void plan(const struct ifd_acc_lowering *lowering, const struct ifd_acc_l
     struct ifd_acc_direct *direct = &ret->direct;
     direct->line = ((w->out_w - 1) * w->stride_x + w->kw) * w->in_c;
     direct->call_lines = ifd_acc_direct_choose_lines(layer, ret, sizeof(float), lowering->host);
+    if (layer->groups < FEW_GROUPS && direct->call_lines > w->out_h / 4) {
+        direct->call_lines = w->out_h / 4 + 1;
+    }
     direct->call_rows = direct->call_lines * direct->out_w;
     ifd_acc_direct_finish(lowering, layer, true, w->batch * layer->groups, ret);
     ret->load.is_whole = true;
@@ -166,20 +178,19 @@ static void run_groups(const struct ifd_acc_step *step, const struct ifd_acc_fra
     const struct ifd_low_window *w = &conv->layer.window;
     const struct ifd_acc_direct *direct = &conv->plan.direct;
     const uint8_t *packed = run.args.packed;
-    const size_t groups = conv->layer.groups, bytes = group_bytes(conv);
-    const struct ifd_acc_range range = ifd_acc_share(frame, w->batch * groups, 1);
+    const size_t groups = conv->layer.groups, bytes = group_bytes(conv), calls = calls_of(conv);
+    const struct ifd_acc_range range = ifd_acc_share(frame, w->batch * groups * calls, 1);
     run.args.row_len = w->out_w;
     run.args.a_stride = w->stride_x * w->in_c;
     run.args.tap_stride = direct->line;
     run.args.row_stride = w->stride_y * direct->line;
     run.args.add_stride = groups * conv->plan.n;
     for (size_t i = range.begin; i < range.end; i++) {
-        run.args.packed = packed + i % groups * bytes;
-        size_t count = 0;
-        for (size_t y = 0; y < w->out_h; y += count) {
-            count = w->out_h - y < direct->call_lines ? w->out_h - y : direct->call_lines;
-            run_lines(&run, i / groups, i % groups, y, count);
-        }
+        const size_t group = i / calls % groups, y = i % calls * direct->call_lines;
+        const size_t left = w->out_h - y;
+        run.args.packed = packed + group * bytes;
+        run_lines(&run, i / calls / groups, group, y,
+                  left < direct->call_lines ? left : direct->call_lines);
     }
 }
 
