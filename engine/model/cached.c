@@ -37,7 +37,12 @@ void ifd_model_find_cached(struct ifd_model *model, const struct ifd_model_optio
         used += (size_t)snprintf(setup + used, sizeof(setup) - used, " %s",
                                  engine->registry.slot[model->preference[i]].name);
     }
-    used = name_shapes(options, setup, used, sizeof(setup));
+    if (options->signature && used < sizeof(setup)) {
+        used += (size_t)snprintf(setup + used, sizeof(setup) - used, " %s", options->signature);
+    }
+    if (used < sizeof(setup)) {
+        used = name_shapes(options, setup, used, sizeof(setup));
+    }
     if (used >= sizeof(setup)) {
         ifd_fail(note, IFD_UNAVAILABLE,
                  "%u backends and %u shapes, too many for a name in the cache",

@@ -5,6 +5,8 @@
 
 #include "engine/ir/batch.h"
 
+#include <string.h>
+
 /* Memory that a model may take for copies of constants and for folded ones (8-bit weights as floats
  * are four times as large): a multiple of the file, and a fixed sum. */
 #define KEEP_FILE_TIMES 8
@@ -122,12 +124,20 @@ static enum ifd_code load_once(struct ifd_engine *engine, struct ifd_bytes file,
                                             .shape = options->input_shape,
                                             .shape_count = options->input_shape_count,
                                             .open_other = open_other,
-                                            .keeps_state = options->keeps_state};
+                                            .keeps_state = options->keeps_state,
+                                            .signature = options->signature};
     model->file = file;
     if (engine->wants_cache) {
         ifd_model_find_cached(model, options);
     }
-    code = read_and_build(model, &parse, parsed, err);
+    if (options->signature) {
+        model->signature =
+            ifd_arena_text(&model->arena, options->signature, strlen(options->signature));
+        code = model->signature ? IFD_OK : ifd_fail(err, IFD_NOMEM, "no memory for a name");
+    }
+    if (code == IFD_OK) {
+        code = read_and_build(model, &parse, parsed, err);
+    }
     if (code == IFD_OK && engine->wants_cache) {
         code = ifd_model_settle_cached(model, err);
     }
@@ -186,6 +196,7 @@ enum ifd_code ifd_model_bind(const struct ifd_model *root, const struct ifd_inpu
     model->max_threads = root->max_threads;
     model->no_optimize = root->no_optimize;
     model->keeps_state = root->keeps_state;
+    model->signature = root->signature;
     model->precision = root->precision;
     model->is_bound = true;
     model->info.cache = model->info.precision_why_not = "";
@@ -197,7 +208,8 @@ enum ifd_code ifd_model_bind(const struct ifd_model *root, const struct ifd_inpu
                                             .shape_count = root->info.input_count,
                                             .are_final = true,
                                             .resume = resume,
-                                            .keeps_state = root->keeps_state};
+                                            .keeps_state = root->keeps_state,
+                                            .signature = root->signature};
     struct ifd_parsed parsed = {0};
     const enum ifd_code code = read_and_build(model, &parse, &parsed, err);
     if (code != IFD_OK) {

@@ -33,7 +33,8 @@ struct ifd_model {
     uint32_t preference_count;
     uint32_t max_threads;
     bool no_optimize, releases_weights, keeps_state;
-    bool is_bound; /* to the shapes of requests: a variant of another model (shapes.h) */
+    const char *signature; /* NULL; in the arena, or that of the root of a variant */
+    bool is_bound;         /* to the shapes of requests: a variant of another model (shapes.h) */
     struct ifd_bytes file;
     /** For the variants of an instance, as in struct ifd_model_options. */
     size_t shape_bytes;

@@ -83,7 +83,9 @@ struct ifd_parse_options {
     int64_t open_first, open_other;
     /** Go on behind a cut; NULL: from the beginning. */
     const struct ifd_resume *resume;
-    bool keeps_state; /* as in struct ifd_model_options */
+    /** As in struct ifd_model_options. */
+    bool keeps_state;
+    const char *signature;
 };
 
 /** file must outlive the graph: constants are used in place. graph: initialized by the caller.

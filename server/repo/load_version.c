@@ -308,6 +308,7 @@ static enum ifd_code load_engine(const struct ifd_repo_options *options,
     struct ifd_model_options model = {.max_threads = options->max_threads,
                                       .releases_weights = true,
                                       .keeps_state = version->desc.has_sequences,
+                                      .signature = ifd_desc_parameter(&version->desc, "signature"),
                                       .shape_bytes = options->shape_bytes,
                                       .hold_shapes = hold_shapes,
                                       .hold_context = options->budget};

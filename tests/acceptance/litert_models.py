@@ -174,6 +174,32 @@ def stateful(function):
     return model(function)
 
 
+def add_signature(m, key, graph, index):
+    signature = schema.SignatureDefT()
+    signature.signatureKey, signature.subgraphIndex = key, index
+    maps = []
+    for name, tensors in (("x", graph.graph.inputs), ("y", graph.graph.outputs)):
+        ports = schema.TensorMapT()
+        ports.name, ports.tensorIndex = name, tensors[0]
+        maps.append([ports])
+    signature.inputs, signature.outputs = maps
+    m.model.signatureDefs = (m.model.signatureDefs or []) + [signature]
+
+
+def two_signatures():
+    """"sum" is x + 2, "product" is 2 x."""
+    m = Model()
+    graphs = [m.first, m.graph()]
+    for i, (graph, builtin) in enumerate(zip(graphs, (B.ADD, B.MUL))):
+        x, y = real(1, 3), Tensor("f32", [1, 3])
+        graph.ports([x], [y])
+        kind = (O.AddOptions, schema.AddOptionsT()) if i == 0 else (O.MulOptions,
+                                                                    schema.MulOptionsT())
+        graph.op(builtin, [x, Tensor("f32", data=[2.0], constant=True)], [y], *kind)
+        add_signature(m, ("sum", "product")[i], graph, i)
+    return m
+
+
 # ---- variables ----
 
 

@@ -1,5 +1,6 @@
 """Operators of TFLite and state, over HTTP to both backends, with the answers of LiteRT."""
 
+import json
 import pathlib
 import zlib
 
@@ -8,7 +9,7 @@ import tritonclient.http as triton
 from tritonclient.utils import np_to_triton_dtype
 
 import support
-from litert_models import MODELS, STATES, LiteRT
+from litert_models import MODELS, STATES, LiteRT, two_signatures
 
 STEPS = 3
 
@@ -77,6 +78,35 @@ class Models:
         for name in MODELS:
             with self.subTest(name):
                 self.compare(client, name)
+
+
+class Signatures(support.ServerCase):
+    options = ("--strict-readiness=false",)
+    config = 'parameters { key: "signature" value { string_value: "%s" } }'
+
+    @classmethod
+    def prepare(cls, folder):
+        file = pathlib.Path(folder) / "model.tflite"
+        file.write_bytes(two_signatures().bytes())
+        for name in "sum", "product", "quotient":
+            support.add_model(folder, name, file, config=cls.config % name)
+        support.add_model(folder, "first", file)
+        file.unlink()
+
+    def test_a_config_chooses_the_signature(self):
+        client = triton.InferenceServerClient(
+            self.server.address, network_timeout=support.ANSWER_SECONDS
+        )
+        self.addCleanup(client.close)
+        x = np.float32([[1, 3, 5]])
+        for name, want in ("sum", x + 2), ("product", x * 2), ("first", x + 2):
+            tensor = triton.InferInput("in0", [1, 3], "FP32")
+            tensor.set_data_from_numpy(x)
+            answer = client.infer(name, [tensor]).as_numpy("out0")
+            np.testing.assert_array_equal(answer, want, name)
+        index = json.loads(self.server.ask("POST", "/v2/repository/index").data)
+        reason = next(row["reason"] for row in index if row["name"] == "quotient")
+        self.assertIn('no signature "quotient"; it has "sum", "product"', reason)
 
 
 class OnCpuRef(Models, support.ServerCase):

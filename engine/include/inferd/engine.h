@@ -146,6 +146,9 @@ struct ifd_model_options {
      *  the output of one run to the input of the next of the same sequence. The batch is 1 then.
      *  Else every run begins with what the file has. */
     bool keeps_state;
+    /** The signature of a TFLite file whose subgraph is the model; INVALID if the file has none of
+     *  this name. NULL: the first subgraph. Other formats have none. */
+    const char *signature;
     /** Memory that one instance may take for the shapes of its requests, in a model with open
      *  dimensions. Default 256 MiB. */
     size_t shape_bytes;

@@ -368,10 +368,12 @@ static enum ifd_code check_maps(const struct check *c, uint32_t signature,
             return ifd_fail(c->err, IFD_CORRUPT, "signature %u: name %u is not plain text",
                             signature, i);
         }
-        if (map[i].tensor >= c->model->subgraph[0].tensor_count) {
-            return ifd_fail(c->err, IFD_CORRUPT, "signature %u: " NAME_FORMAT " is tensor %u of %u",
-                            signature, map[i].name, map[i].tensor,
-                            c->model->subgraph[0].tensor_count);
+        if (map[i].tensor >=
+            c->model->subgraph[c->model->signature[signature].subgraph].tensor_count) {
+            return ifd_fail(
+                c->err, IFD_CORRUPT, "signature %u: " NAME_FORMAT " is tensor %u of %u", signature,
+                map[i].name, map[i].tensor,
+                c->model->subgraph[c->model->signature[signature].subgraph].tensor_count);
         }
     }
     return IFD_OK;
@@ -389,10 +391,8 @@ static enum ifd_code check_signatures(const struct check *c)
             return ifd_fail(c->err, IFD_CORRUPT, "signature %u " NAME_FORMAT ": subgraph %u of %u",
                             i, s->key, s->subgraph, c->model->subgraph_count);
         }
-        if (s->subgraph == 0) {
-            code = check_maps(c, i, s->input, s->input_count);
-        }
-        if (s->subgraph == 0 && code == IFD_OK) {
+        code = check_maps(c, i, s->input, s->input_count);
+        if (code == IFD_OK) {
             code = check_maps(c, i, s->output, s->output_count);
         }
     }

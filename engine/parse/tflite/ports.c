@@ -60,7 +60,7 @@ static enum ifd_code name_ports(const struct ports *p, const struct ifd_tflite_i
     for (uint32_t i = 0; code == IFD_OK && i < count; i++) {
         const bool is_state = i >= tensors->count;
         const char *name = is_state ? p->b->state[i - tensors->count].name
-                                    : p->b->model->subgraph[0].tensor[tensors->value[i]].name;
+                                    : p->b->g->tensor[tensors->value[i]].name;
         const bool gives_way = is_state && is_taken(port, i, name, &twin);
         code = name_port(p, gives_way ? "" : name, is_state ? "state" : kind,
                          is_state ? i - tensors->count : i, &port[i]);
@@ -221,6 +221,9 @@ static enum ifd_code read_metadata(struct ports *p, const struct ifd_tflite_buff
 static enum ifd_code find_metadata(struct ports *p, struct ifd_parsed *parsed)
 {
     const struct ifd_tflite_model *model = p->b->model;
+    if (p->b->g != &model->subgraph[0]) {
+        return IFD_OK; /* it describes the first */
+    }
     for (uint32_t i = 0; i < model->metadata_count; i++) {
         if (strcmp(model->metadata[i].name, METADATA_NAME) == 0) {
             return read_metadata(p, &model->buffer[model->metadata[i].buffer], parsed);
@@ -242,13 +245,13 @@ enum ifd_code ifd_tflite_ports(const struct ifd_tflite_build *b, struct ifd_pars
     parsed.state_count = states;
     enum ifd_code code = read_text(&p, model->description, &parsed.description);
     if (code == IFD_OK) {
-        code = name_ports(&p, &model->subgraph[0].input, "input", &parsed.input);
+        code = name_ports(&p, &b->g->input, "input", &parsed.input);
     }
     if (code == IFD_OK) {
-        code = name_ports(&p, &model->subgraph[0].output, "output", &parsed.output);
+        code = name_ports(&p, &b->g->output, "output", &parsed.output);
     }
     for (uint32_t i = 0; code == IFD_OK && i < states; i++) {
-        parsed.input[model->subgraph[0].input.count + i].begin = b->state[i].begin;
+        parsed.input[b->g->input.count + i].begin = b->state[i].begin;
     }
     if (code == IFD_OK) {
         code = find_metadata(&p, &parsed);

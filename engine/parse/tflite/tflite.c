@@ -595,6 +595,31 @@ static void declare_shapes(const struct ifd_tflite_build *b)
     }
 }
 
+/* The subgraph that is the model. */
+static enum ifd_code choose_subgraph(const struct ifd_tflite_model *model, const char *signature,
+                                     const struct ifd_tflite_subgraph **ret, struct ifd_err *err)
+{
+    char list[IFD_ERR_TEXT_BYTES / 2] = "";
+    size_t used = 0;
+    *ret = &model->subgraph[0];
+    if (!signature) {
+        return IFD_OK;
+    }
+    for (uint32_t i = 0; i < model->signature_count; i++) {
+        const struct ifd_tflite_signature *s = &model->signature[i];
+        if (strcmp(s->key, signature) == 0) {
+            *ret = &model->subgraph[s->subgraph];
+            return IFD_OK;
+        }
+        if (used < sizeof(list)) {
+            used += (size_t)snprintf(list + used, sizeof(list) - used, "%s" NAME_FORMAT,
+                                     i > 0 ? ", " : "", s->key);
+        }
+    }
+    return ifd_fail(err, IFD_INVALID, "the model has no signature " NAME_FORMAT "; it has %s",
+                    signature, model->signature_count > 0 ? list : "none");
+}
+
 /* What the graph keeps lies in its arena or in the file; the reader's structs go with scratch. */
 static enum ifd_code parse(struct ifd_bytes file, const struct ifd_parse_options *options,
                            struct ifd_graph *graph, struct ifd_arena *scratch,
@@ -608,11 +633,15 @@ static enum ifd_code parse(struct ifd_bytes file, const struct ifd_parse_options
     if (code == IFD_OK) {
         code = ifd_tflite_check(&model, file, options->limits, scratch, err);
     }
+    const struct ifd_tflite_subgraph *g = NULL;
+    if (code == IFD_OK) {
+        code = choose_subgraph(&model, options->signature, &g, err);
+    }
     if (code != IFD_OK) {
         return code;
     }
     struct ifd_tflite_build b = {.model = &model,
-                                 .g = &model.subgraph[0],
+                                 .g = g,
                                  .operators_left = IFD_TFLITE_INLINED_MAX,
                                  .file = file,
                                  .options = options,

@@ -176,8 +176,9 @@ enum ifd_code ifd_tflite_find_variables(struct ifd_tflite_build *b)
     }
     bool writes_any = false;
     enum ifd_code code = IFD_OK;
-    uint32_t count = 1; /* the first is the model: list[0] is 0 */
-    is_listed[0] = true;
+    uint32_t count = 1;
+    list[0] = (uint32_t)(b->g - model->subgraph); /* the model */
+    is_listed[list[0]] = true;
     for (uint32_t i = 0; code == IFD_OK && i < count; i++) {
         const struct ifd_tflite_subgraph *g = &model->subgraph[list[i]];
         list_callees(b, g, is_listed, list, &count);
