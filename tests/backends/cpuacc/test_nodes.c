@@ -308,8 +308,11 @@ static void strided_slice(struct trial *t)
     attrs->begin.count = attrs->end.count = count;
     attrs->strides.count = pick(t, 0, 2) > 0 ? count : 0; /* none: all are 1 */
     for (uint32_t d = 0; d < IFD_MAX_RANK; d++) {
-        attrs->begin.value[d] = d < count ? pick(t, -dim[d], dim[d] - 1) : 0;
-        attrs->end.value[d] = d < count ? pick(t, 1, dim[d] + 2) : 0;
+        const int64_t begin = d < count ? pick(t, -dim[d], dim[d] - 1) : 0;
+        const int64_t first = begin < 0 ? begin + dim[d] : begin;
+        attrs->begin.value[d] = begin;
+        /* never empty: the planner leaves that to CpuRef */
+        attrs->end.value[d] = d < count ? pick(t, first + 1, dim[d] + 2) : 0;
         attrs->strides.value[d] =
             pick(t, 0, 9) > 0 ? pick(t, 1, 3) : 1LL << 52; /* whether they count or not */
     }
