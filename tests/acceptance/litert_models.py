@@ -174,6 +174,30 @@ def stateful(function):
     return model(function)
 
 
+# ---- MediaPipe's operators, which LiteRT does not have ----
+
+
+def pool_options(padding, stride, window):
+    """Of width first, as its struct has them; then no activation."""
+    return np.int32([padding, stride[1], stride[0], window[1], window[0], 0, 0, 0, 0, 0]).tobytes()
+
+
+def pool_with_places(shape, out, padding, stride, window):
+    return one(B.CUSTOM, [real(*shape)], [Tensor("f32", out), Tensor("f32", out)],
+               made=pool_options(padding, stride, window), custom="MaxPoolingWithArgmax2D")
+
+
+def unpool(shape, window):
+    out = [shape[0], shape[1] * window[0], shape[2] * window[1], shape[3]]
+    return one(B.CUSTOM, [real(*shape), real(*shape)], [Tensor("f32", out)],
+               made=pool_options(1, window, window), custom="MaxUnpooling2D")
+
+
+def transform(shape, out, version):
+    return one(B.CUSTOM, [real(*shape), real(1, 4, 4)], [Tensor("f32", out)], made=b"\0" * 4,
+               version=version, custom="TransformTensorBilinear")
+
+
 def add_signature(m, key, graph, index):
     signature = schema.SignatureDefT()
     signature.signatureKey, signature.subgraphIndex = key, index
@@ -436,8 +460,8 @@ def birnn():
                O.BidirectionalSequenceRNNOptions, made)
 
 
-def svdf_model(make, **kind):
-    filters, memory, rank, n = 8, 5, 2, 6
+def svdf_model(make, memory=5, **kind):
+    filters, rank, n = 8, 2, 6
     made = options(schema.SVDFOptionsT, rank=rank, fusedActivationFunction=Act.RELU, **kind)
     inputs = [real(1, n), make(filters, n), make(filters, memory), constant(filters // rank),
               state(1, filters * memory)]
@@ -448,6 +472,11 @@ def svdf_model(make, **kind):
 @stateful
 def svdf():
     return svdf_model(constant)
+
+
+@stateful
+def svdf_short_memory():
+    return svdf_model(constant, memory=1)
 
 
 @stateful

@@ -9,7 +9,8 @@ import tritonclient.http as triton
 from tritonclient.utils import np_to_triton_dtype
 
 import support
-from litert_models import MODELS, STATES, LiteRT, two_signatures
+from litert_models import MODELS, STATES, LiteRT, pool_with_places, transform
+from litert_models import two_signatures, unpool
 
 STEPS = 3
 
@@ -78,6 +79,96 @@ class Models:
         for name in MODELS:
             with self.subTest(name):
                 self.compare(client, name)
+
+
+def windows(x, stride, window, before):
+    """Each window of a picture [h,w,c] as [places, c], the least number outside; by its pixel."""
+    low = np.finfo(np.float32).min
+    wide = np.full([x.shape[0] + 8, x.shape[1] + 8, x.shape[2]], low, np.float32)
+    wide[before[0] : before[0] + x.shape[0], before[1] : before[1] + x.shape[1]] = x
+    return lambda i, k: wide[i * stride[0] : i * stride[0] + window[0],
+                             k * stride[1] : k * stride[1] + window[1]].reshape(-1, x.shape[2])
+
+
+def sample(image, x, y):
+    """Bilinear; 0 outside of the image [h,w,c]."""
+    height, width, channels = image.shape
+    if not (0 <= x <= width - 1 and 0 <= y <= height - 1):
+        return np.zeros(channels)
+    left, top = int(x), int(y)
+    right, below = min(left + 1, width - 1), min(top + 1, height - 1)
+    upper = (1 - (x - left)) * image[top, left] + (x - left) * image[top, right]
+    lower = (1 - (x - left)) * image[below, left] + (x - left) * image[below, right]
+    return (1 - (y - top)) * upper + (y - top) * lower
+
+
+class MediaPipe(support.ServerCase):
+    """Operators that LiteRT lacks, by NumPy as their sources describe them."""
+
+    @classmethod
+    def prepare(cls, folder):
+        file = pathlib.Path(folder) / "model.tflite"
+        for name, made in (
+            ("pool_valid", pool_with_places([1, 6, 8, 3], [1, 3, 2, 3], 2, (2, 3), (2, 3))),
+            ("pool_same", pool_with_places([1, 5, 5, 2], [1, 3, 3, 2], 1, (2, 2), (3, 3))),
+            ("unpool", unpool([1, 2, 3, 2], (2, 3))),
+            ("transform", transform([1, 5, 6, 2], [1, 4, 7, 2], 1)),
+            ("transform_centres", transform([1, 5, 6, 2], [1, 4, 7, 2], 2)),
+        ):
+            file.write_bytes(made.bytes())
+            support.add_model(folder, name, file)
+        file.unlink()
+
+    def setUp(self):
+        self.rng = np.random.default_rng(3)
+        self.client = triton.InferenceServerClient(
+            self.server.address, network_timeout=support.ANSWER_SECONDS
+        )
+        self.addCleanup(self.client.close)
+
+    def ask(self, name, *arrays):
+        tensors = []
+        for i, array in enumerate(arrays):
+            tensors.append(triton.InferInput(f"in{i}", list(array.shape), "FP32"))
+            tensors[-1].set_data_from_numpy(array)
+        return self.client.infer(name, tensors)
+
+    def real(self, *shape):
+        return self.rng.uniform(-1, 1, shape).astype(np.float32)
+
+    def test_pools_say_where_the_largest_number_was(self):
+        for name, shape, out, stride, window, before in (
+            ("pool_valid", (6, 8, 3), (3, 2, 3), (2, 3), (2, 3), (0, 0)),
+            ("pool_same", (5, 5, 2), (3, 3, 2), (2, 2), (3, 3), (1, 1)),
+        ):
+            x = self.real(1, *shape)
+            answer = self.ask(name, x)
+            window_at = windows(x[0], stride, window, before)
+            for i in range(out[0]):
+                for k in range(out[1]):
+                    numbers = window_at(i, k)
+                    np.testing.assert_array_equal(answer.as_numpy("out0")[0, i, k], numbers.max(0))
+                    places = np.float32(numbers.argmax(0)) + np.float32(0.1)
+                    np.testing.assert_array_equal(answer.as_numpy("out1")[0, i, k], places)
+
+    def test_unpooling_puts_numbers_where_they_were(self):
+        x, places = self.real(1, 2, 3, 2), self.rng.integers(0, 6, (1, 2, 3, 2))
+        want = np.zeros([4, 9, 2], np.float32)
+        for i, k, c in np.ndindex(2, 3, 2):
+            place = places[0, i, k, c]
+            want[2 * i + place // 3, 3 * k + place % 3, c] = x[0, i, k, c]
+        answer = self.ask("unpool", x, (places + 0.1).astype(np.float32))
+        np.testing.assert_array_equal(answer.as_numpy("out0")[0], want)
+
+    def test_pictures_are_transformed(self):
+        x = self.real(1, 5, 6, 2)
+        matrix = np.float32([[0.8, 0.3, 0, -0.4], [-0.2, 1.1, 0, 0.6], [0, 0, 1, 0], [0, 0, 0, 1]])
+        for name, shift in (("transform", 0.0), ("transform_centres", 0.5)):
+            answer = self.ask(name, x, matrix[None]).as_numpy("out0")[0]
+            for i, k in np.ndindex(4, 7):
+                at = matrix @ np.float32([k + shift, i + shift, 0, 1])
+                want = sample(x[0], at[0] - shift, at[1] - shift)
+                np.testing.assert_allclose(answer[i, k], want, rtol=0, atol=1e-5, err_msg=name)
 
 
 class Signatures(support.ServerCase):
