@@ -30,7 +30,8 @@ check=$(config Healthcheck.Test)
 [ "$check" = "CMD inferctl ready " ] || { echo "FAILED: the health check is \"$check\""; exit 1; }
 command="$(config Entrypoint)$(config Cmd)"
 root=$("${podman[@]}" image mount localhost/inferd)
-trap '"${podman[@]}" image unmount localhost/inferd >/dev/null' EXIT
+# The image and its layers are gigabytes.
+trap '"${podman[@]}" image unmount localhost/inferd >/dev/null; rm -rf "$work"' EXIT
 
 # shellcheck disable=SC2016 # the inner shell's variables
 unshare --mount --net --pid --fork --kill-child sh -euc '
