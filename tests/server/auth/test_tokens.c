@@ -429,6 +429,9 @@ static void only_a_regular_file_of_some_size_is_read(void)
     folder_put("tokens", large);
     REQUIRE(chmod(folder_at("tokens"), 0600) == 0);
     expect_file(IFD_TOO_LARGE, "65537 bytes, at most 65536 are read");
+    large[IFD_TOKENS_FILE_BYTES_MAX] = '\0';
+    folder_put("tokens", large);
+    expect_file(IFD_INVALID, "no token");
     folder_put("tokens", "secret\n");
     expect_file(IFD_INVALID, "line 1: not \"NAME");
     REQUIRE(rename(folder_at("tokens"), folder_at("real")) == 0);

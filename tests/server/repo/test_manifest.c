@@ -43,7 +43,7 @@ static void usual_config_is_read(void)
                   "  { name: \"b\", data_type: TYPE_STRING, dims: 1, dims: 2, optional: true }\n"
                   "]\n"
                   "output { name: \"fc\\x36_1\" data_type: TYPE_INT8 dims: [ 1000 ]\n"
-                  "  label_filename: \"labels.txt\" }\n"
+                  "  label_filename: \"labels\\56txt\" }\n"
                   "instance_group [ { count: 2 kind: KIND_CPU } ]\n"
                   "version_policy: { specific { versions: [ 1, 3 ] } }\n"
                   "dynamic_batching { preferred_batch_size: [ 8, 4 ]\n"
