@@ -244,6 +244,25 @@ struct operands {
     uint32_t kept_count;
 };
 
+/* As in LiteRT, a sum or product of quantized numbers has their type, whatever the file says. */
+static enum ifd_code follow_operands(struct ifd_tflite_build *b,
+                                     const struct ifd_tflite_operator *op,
+                                     const struct ifd_tflite_rule *rule, const struct operands *o)
+{
+    const bool follows = rule->op == IFD_OP_ADD || rule->op == IFD_OP_SUB || rule->op == IFD_OP_MUL;
+    if (!follows || o->input[0] == IFD_NONE) {
+        return IFD_OK;
+    }
+    const enum ifd_dtype dtype = b->graph->value[o->input[0]].desc.dtype;
+    struct ifd_desc *desc = &b->graph->value[o->output[0]].desc;
+    const bool is_quantized = dtype == IFD_U8 || dtype == IFD_S8 || dtype == IFD_S16;
+    if (!is_quantized || desc->dtype != IFD_F32) {
+        return IFD_OK;
+    }
+    desc->dtype = dtype;
+    return read_quantization(b, &b->g->tensor[op->output.value[0]], desc);
+}
+
 static enum ifd_code take_operands(struct ifd_tflite_build *b, const struct ifd_tflite_operator *op,
                                    const struct ifd_tflite_rule *rule, struct ifd_arena *scratch,
                                    struct operands *ret)
@@ -266,6 +285,9 @@ static enum ifd_code take_operands(struct ifd_tflite_build *b, const struct ifd_
     }
     for (uint32_t i = 0; code == IFD_OK && i < op->output.count; i++) {
         code = ifd_tflite_add_value(b, (uint32_t)op->output.value[i], &o.output[i]);
+    }
+    if (code == IFD_OK) {
+        code = follow_operands(b, op, rule, &o);
     }
     *ret = o;
     return code;
