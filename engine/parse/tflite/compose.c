@@ -44,7 +44,7 @@ static uint32_t as_rows(const struct ifd_composite *c, uint32_t x, uint32_t firs
 static uint32_t scatter(const struct ifd_composite *c, uint32_t base, uint32_t at, uint32_t rows,
                         enum ifd_scatter_mode mode)
 {
-    const struct ifd_scatter_rows_attrs attrs = {.mode = mode};
+    const struct ifd_scatter_rows_attrs attrs = {.mode = (int32_t)mode};
     return ifd_build_node(c->b, IFD_OP_SCATTER_ROWS, (const uint32_t[]){base, at, rows}, 3, NULL,
                           &attrs);
 }
