@@ -22,8 +22,9 @@ static enum ifd_code bitcast_infer(const struct ifd_infer *in, struct ifd_desc *
         shape.dim[fits ? shape.rank++ : 0] = (int64_t)(from / to);
     } else if (from < to) {
         fits = fits && shape.rank > 0 && shape.dim[shape.rank - 1] == (int64_t)(to / from);
-        shape.rank -= fits;
-        shape.dim[shape.rank] = 0;
+        if (fits) {
+            shape.dim[--shape.rank] = 0;
+        }
     }
     if (!fits || output[0].dtype == IFD_BOOL) { /* a bool is 0 or 1 */
         return ifd_fail(

@@ -144,14 +144,9 @@ static void set_factor(double real, int32_t *ret_multiplier, int32_t *ret_shift)
  * in single precision. */
 static void init_exact(const struct ifd_node_view *node, struct ifd_q8_binary_args *q8)
 {
-    const struct ifd_binary_attrs *attrs = node->attrs;
-    const struct ifd_desc *a = node->input[0].desc, *b = node->input[1].desc, *y = &node->output[0];
-    const float a_scale = a->quant.scale[0], b_scale = b->quant.scale[0],
-                y_scale = y->quant.scale[0];
-    q8->a_zero = ifd_acc_zero(a);
-    q8->b_zero = ifd_acc_zero(b);
-    q8->out_zero = ifd_acc_zero(y);
-    (void)ifd_acc_clamp_q8(attrs->activation, y, &q8->out_min, &q8->out_max);
+    const float a_scale = node->input[0].desc->quant.scale[0],
+                b_scale = node->input[1].desc->quant.scale[0],
+                y_scale = node->output[0].quant.scale[0];
     if (node->op == IFD_OP_MUL) {
         set_factor((double)(a_scale * b_scale / y_scale), &q8->out_multiplier, &q8->out_shift);
         return;
@@ -223,11 +218,16 @@ static void init_even(const struct ifd_node_view *node, struct ifd_q8_binary_arg
 static enum form init_q8(const struct ifd_acc_lowering *lowering, const struct ifd_node_view *node,
                          struct ifd_q8_binary_args *q8)
 {
-    init_exact(node, q8);
-    if (ifd_low_rounds_even(node)) {
+    const struct ifd_binary_attrs *attrs = node->attrs;
+    q8->a_zero = ifd_acc_zero(node->input[0].desc);
+    q8->b_zero = ifd_acc_zero(node->input[1].desc);
+    q8->out_zero = ifd_acc_zero(&node->output[0]);
+    (void)ifd_acc_clamp_q8(attrs->activation, &node->output[0], &q8->out_min, &q8->out_max);
+    if (ifd_low_rounds_even(node)) { /* with scales that have no fixed-point factor, too */
         init_even(node, q8);
         return EVEN;
     }
+    init_exact(node, q8);
     return init_fast(node, q8) && !lowering->exact ? FAST : EXACT;
 }
 
