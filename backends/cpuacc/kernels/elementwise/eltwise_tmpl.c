@@ -271,7 +271,7 @@ INLINE void matmul_rows(const struct ifd_matmul_args *p, size_t i, size_t rows, 
     if (c + VF_LANES < p->n) {
         matmul_block(p, i, rows, c, tall, 2, p->n - c - VF_LANES);
     } else if (c < p->n) {
-        matmul_block(p, i, rows, c, tall, 1, p->n - c);
+        matmul_block(p, i, rows, c, tall, 1, (p->n - c) % VF_LANES);
     }
 }
 
