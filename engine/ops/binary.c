@@ -10,7 +10,7 @@
 
 #include <math.h>
 
-extern const struct ifd_op_def ifd_op_sub;
+extern const struct ifd_op_def ifd_op_add, ifd_op_mul;
 
 #define TYPES_FLOAT_INT (IFD_BIT(IFD_F32) | IFD_BIT(IFD_S32) | IFD_BIT(IFD_S64))
 
@@ -77,12 +77,12 @@ static bool rounds_even(const struct ifd_binary_attrs *attrs)
     return attrs->rounds_even;
 }
 
-/* Of the types, only 8 bits; of the operators, not sub. */
+/* Of the types, only 8 bits; of the operators, add and mul. */
 static enum ifd_code even_infer(const struct ifd_infer *in, const struct ifd_desc *output,
                                 struct ifd_err *err)
 {
-    if (in->def == &ifd_op_sub) {
-        return ifd_fail(err, IFD_UNSUPPORTED, "sub: rounds_even");
+    if (in->def != &ifd_op_add && in->def != &ifd_op_mul) {
+        return ifd_fail(err, IFD_UNSUPPORTED, "%s: rounds_even", in->def->name);
     }
     return ifd_even_infer(in, output, err);
 }
