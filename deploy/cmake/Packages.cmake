@@ -61,15 +61,15 @@ endfunction()
 # processor; tests/deploy compares it with what that tool finds for this one.
 set(client "libcurl4 (>= 7.16.2), libjansson4 (>= 2.14)")
 ifd_package(inferd inferd net
-    "libc6 (>= 2.35), ${client}, libjpeg62-turbo (>= 1.3.1), libmicrohttpd12 (>= 0.9.75-2), \
+    "libc6 (>= 2.35), ${client}, libjpeg62-turbo (>= 1:1.5.0), libmicrohttpd12 (>= 0.9.75-2), \
 libnettle8, libspeexdsp1 (>= 1.2.1), libspng0 (>= 0.7.3), libuv1 (>= 1.4.2), \
 libwebp7 (>= 1.2.4), zlib1g (>= 1:1.2.0), \
 systemd | systemd-standalone-sysusers, systemd | systemd-standalone-tmpfiles"
     "Serves the models of a folder over HTTP in the dialect of the Open Inference
 Protocol that Triton speaks, on its own kernels for x86-64 and Arm. With the
-service, with inferctl, which asks a server, and with inferd-camera, which sends
-it frames as cameras do.")
-ifd_package(inferd-client libinferd-client0 libs "libc6 (>= 2.14), ${client}"
+service, with inferctl, which asks a server, and with inferd-camera, which
+sends it frames as cameras do.")
+ifd_package(inferd-client libinferd-client0 libs "libc6 (>= 2.17), ${client}"
     "The library that asks inferd, or another server of the Open Inference
 Protocol, over HTTP from programs in C.")
 ifd_package(inferd-client-dev libinferd-client-dev libdevel
