@@ -246,8 +246,10 @@ static enum ifd_code take_zeros(struct ifd_tflite_build *b, const struct ifd_des
                                 struct ifd_bytes *content)
 {
     size_t bytes = 0;
-    uint8_t *zeros =
-        ifd_desc_bytes(desc, &bytes) ? ifd_arena_take_tensor(b->graph->arena, bytes) : NULL;
+    if (!ifd_desc_bytes(desc, &bytes) || !ifd_desc_fits(desc, b->options->limits->tensor_bytes)) {
+        return ifd_fail(b->err, IFD_TOO_LARGE, "a state of %s", ifd_shape_text(&desc->shape).s);
+    }
+    uint8_t *zeros = ifd_arena_take_tensor(b->graph->arena, bytes);
     if (!zeros) {
         return ifd_arena_fail(b->graph->arena, bytes, b->err);
     }
