@@ -1,9 +1,7 @@
 /* Running a model allocates nothing from the first run on: counts all calls of the system's
  * allocator, by this program and by libraries. */
 #include "backends/cpuacc/cpuacc.h"
-#include "engine/base/file.h"
-#include "inferd/engine.h"
-#include "tests/support/test.h"
+#include "tests/support/model_file.h"
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -58,74 +56,26 @@ EXPORTED int posix_memalign(void **ret, size_t align, size_t size)
 }
 #endif
 
-enum { INPUTS_MAX = 2, OUTPUTS_MAX = 4, RUNS = 2 };
-
-struct loaded {
-    struct ifd_bytes file;
-    struct ifd_engine *engine;
-    struct ifd_model *model;
-    struct ifd_instance *instance;
-    struct ifd_tensor in[INPUTS_MAX];
-};
-
-static struct loaded load(const char *path, bool is_exact, uint32_t threads)
-{
-    static const struct ifd_backend *const backend = &ifd_backend_cpuacc;
-    const struct ifd_alloc *alloc = ifd_alloc_system();
-    const struct ifd_engine_options options = {
-        .alloc = alloc, .backends = &backend, .backend_count = 1, .exact = is_exact};
-    const struct ifd_model_options how = {.max_threads = threads};
-    struct loaded m = {0};
-    struct ifd_err err = {0};
-    REQUIRE_OK(ifd_file_read(path, INT32_MAX, alloc, &m.file, &err), &err);
-    REQUIRE_OK(ifd_engine_create(&options, &m.engine, &err), &err);
-    REQUIRE_OK(ifd_model_load(m.engine, m.file, &how, &m.model, &err), &err);
-    REQUIRE_OK(ifd_instance_create(m.model, &(struct ifd_instance_options){.threads = threads},
-                                   &m.instance, &err),
-               &err);
-    const struct ifd_model_info *info = ifd_model_info(m.model);
-    REQUIRE(info->input_count <= INPUTS_MAX && info->output_count <= OUTPUTS_MAX);
-    for (uint32_t i = 0; i < info->input_count; i++) {
-        struct ifd_tensor *in = &m.in[i];
-        *in = (struct ifd_tensor){.dtype = info->input[i].desc.dtype,
-                                  .shape = info->input[i].desc.shape};
-        in->bytes = ifd_dtype_bytes(in->dtype);
-        for (uint32_t d = 0; d < in->shape.rank; d++) {
-            in->shape.dim[d] = in->shape.dim[d] > 0 ? in->shape.dim[d] : 1;
-            in->bytes *= (size_t)in->shape.dim[d];
-        }
-        in->capacity = in->bytes;
-        in->data = calloc(in->bytes, 1);
-        REQUIRE(in->data != NULL);
-    }
-    return m;
-}
-
-static void unload(struct loaded *m)
-{
-    for (size_t i = 0; i < INPUTS_MAX; i++) {
-        free(m->in[i].data);
-    }
-    ifd_instance_destroy(m->instance);
-    ifd_model_destroy(m->model);
-    ifd_engine_destroy(m->engine);
-    ifd_release_tensor(ifd_alloc_system(), (void *)m->file.data, m->file.size);
-}
+enum { RUNS = 2 };
 
 static void expect_no_allocation(const char *path)
 {
+    static const struct ifd_backend *const backend = &ifd_backend_cpuacc;
     for (uint32_t round = 0; round < 4; round++) {
-        struct loaded m = load(path, round % 2 != 0, 1 + round / 2);
-        struct ifd_tensor out[OUTPUTS_MAX] = {0};
-        struct ifd_err err = {0};
-        const struct ifd_io io = {.input = m.in, .output = out, .batch = 1};
+        struct model_file f;
+        struct model_file_options options = {
+            .engine = {.backends = &backend, .backend_count = 1, .exact = round % 2 != 0},
+            .threads = 1 + round / 2};
+        options.model.max_threads = options.threads;
+        model_file_begin(&f, path, &options);
+        model_file_fill(&f);
         const long before = requests;
         EXPECT(!IS_COUNTED || before > 0);
         for (int i = 0; i < RUNS; i++) {
-            REQUIRE_OK(ifd_instance_run(m.instance, &io, 1, &err), &err);
+            REQUIRE_OK(model_file_run(&f), &f.err);
         }
         EXPECT_INT(requests, before);
-        unload(&m);
+        model_file_end(&f);
     }
 }
 

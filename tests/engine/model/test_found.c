@@ -1,72 +1,10 @@
 /* Models in which data decides shapes. */
-#include "backends/cpuref/cpuref.h"
-#include "engine/base/file.h"
-#include "inferd/engine.h"
-#include "tests/support/fail_alloc.h"
 #include "tests/support/graph.h"
+#include "tests/support/model_file.h"
 
 #include <string.h>
 
 #define ONNX IFD_SOURCE_DIR "/tests/fuzz/corpus/onnx/"
-
-struct fixture {
-    struct fail_alloc fail;
-    struct ifd_bytes file;
-    struct ifd_engine *engine;
-    struct ifd_model *model;
-    struct ifd_instance *instance;
-    const struct ifd_model_info *info;
-    struct ifd_tensor input[5], out[2];
-    enum ifd_code code;
-    struct ifd_err err;
-};
-
-static enum ifd_code open_model(struct fixture *f, const struct ifd_model_options *options)
-{
-    static const struct ifd_backend *const backends[] = {&ifd_backend_cpuref};
-    const struct ifd_engine_options engine = {
-        .alloc = &f->fail.alloc, .backends = backends, .backend_count = 1};
-    enum ifd_code code = ifd_engine_create(&engine, &f->engine, &f->err);
-    if (code == IFD_OK) {
-        code = ifd_model_load(f->engine, f->file, options, &f->model, &f->err);
-    }
-    if (code == IFD_OK) {
-        f->info = ifd_model_info(f->model);
-        code =
-            ifd_instance_create(f->model, &(struct ifd_instance_options){0}, &f->instance, &f->err);
-    }
-    return code;
-}
-
-static void close_model(struct fixture *f)
-{
-    ifd_instance_destroy(f->instance);
-    ifd_model_destroy(f->model);
-    ifd_engine_destroy(f->engine);
-    f->instance = NULL;
-    f->model = NULL;
-    f->engine = NULL;
-    fail_alloc_finish(&f->fail);
-}
-
-static void read_file(struct fixture *f, const char *path)
-{
-    *f = (struct fixture){0};
-    REQUIRE_OK(ifd_file_read(path, INT32_MAX, ifd_alloc_system(), &f->file, &f->err), &f->err);
-}
-
-static void begin(struct fixture *f, const char *path, const struct ifd_model_options *options)
-{
-    read_file(f, path);
-    fail_alloc_init(&f->fail, 0);
-    REQUIRE_OK(open_model(f, options), &f->err);
-}
-
-static void end(struct fixture *f)
-{
-    close_model(f);
-    ifd_release_tensor(ifd_alloc_system(), (void *)f->file.data, f->file.size);
-}
 
 static struct ifd_tensor tensor(enum ifd_dtype dtype, struct ifd_shape shape, const void *data,
                                 size_t bytes)
@@ -78,21 +16,14 @@ static struct ifd_tensor tensor(enum ifd_dtype dtype, struct ifd_shape shape, co
                                .capacity = bytes};
 }
 
-static enum ifd_code run(struct fixture *f)
-{
-    memset(f->out, 0, sizeof(f->out));
-    const struct ifd_io io = {.input = f->input, .output = f->out, .batch = 1};
-    return ifd_instance_run(f->instance, &io, 1, &f->err);
-}
-
 /* Of found: y is twice the elements above a threshold, r the elements as a row. */
-static void expect_above(struct fixture *f, const float *x, int64_t rows, float threshold)
+static void expect_above(struct model_file *f, const float *x, int64_t rows, float threshold)
 {
     const size_t count = (size_t)rows * 4;
     int64_t above = 0;
-    f->input[0] = tensor(IFD_F32, SHAPE(rows, 4), x, count * sizeof(*x));
-    f->input[1] = tensor(IFD_F32, (struct ifd_shape){0}, &threshold, sizeof(threshold));
-    REQUIRE_OK(run(f), &f->err);
+    f->in[0] = tensor(IFD_F32, SHAPE(rows, 4), x, count * sizeof(*x));
+    f->in[1] = tensor(IFD_F32, (struct ifd_shape){0}, &threshold, sizeof(threshold));
+    REQUIRE_OK(model_file_run(f), &f->err);
     for (size_t i = 0; i < count; i++) {
         if (x[i] > threshold) {
             REQUIRE(above < f->out[0].shape.dim[0]);
@@ -110,8 +41,9 @@ static const float values[12] = {1, 5, -2, 8, 3, 0, 4, 4, -7, 9, 2, 6};
 
 static void results_have_the_size_that_data_decides(void)
 {
-    struct fixture f;
-    begin(&f, ONNX "found.onnx", &(struct ifd_model_options){.releases_weights = true});
+    struct model_file f;
+    model_file_begin(&f, ONNX "found.onnx",
+                     &(struct model_file_options){.model = {.releases_weights = true}});
     EXPECT(f.info->has_open_dims);
     EXPECT_INT(f.info->output_count, 2);
     EXPECT(ifd_shape_equal(&f.info->output[0].desc.shape, &SHAPE(-1)));
@@ -122,43 +54,44 @@ static void results_have_the_size_that_data_decides(void)
     expect_above(&f, values, 3, 100);  /* none */
     expect_above(&f, values, 1, 3.5F);
     expect_above(&f, values, 3, 3.5F);
-    end(&f);
+    model_file_end(&f);
 }
 
 static void sizes_beyond_the_limit_are_refused_and_the_next_are_served(void)
 {
-    struct fixture f;
+    struct model_file f;
     static float many[1 << 18];
     for (size_t i = 0; i < 1 << 18; i++) {
         many[i] = 1;
     }
-    begin(&f, ONNX "found.onnx", &(struct ifd_model_options){.shape_bytes = 2000000});
+    model_file_begin(&f, ONNX "found.onnx",
+                     &(struct model_file_options){.model = {.shape_bytes = 2000000}});
     const float threshold = 0;
-    f.input[0] = tensor(IFD_F32, SHAPE(1 << 16, 4), many, sizeof(many));
-    f.input[1] = tensor(IFD_F32, (struct ifd_shape){0}, &threshold, sizeof(threshold));
-    EXPECT_CODE(run(&f), IFD_TOO_LARGE, &f.err);
+    f.in[0] = tensor(IFD_F32, SHAPE(1 << 16, 4), many, sizeof(many));
+    f.in[1] = tensor(IFD_F32, (struct ifd_shape){0}, &threshold, sizeof(threshold));
+    EXPECT_CODE(model_file_run(&f), IFD_TOO_LARGE, &f.err);
     expect_above(&f, values, 2, 3.5F);
     expect_above(&f, values, 2, 100);
-    end(&f);
+    model_file_end(&f);
 }
 
 /* Of sizes: y = reshape(expand(x, s)[b:k], d), all of which requests hand over. */
-static enum ifd_code run_sizes(struct fixture *f, const int64_t s[2], const int64_t b[2],
+static enum ifd_code run_sizes(struct model_file *f, const int64_t s[2], const int64_t b[2],
                                const int64_t k[2], const int64_t d[1])
 {
     static const float x[3] = {1, 2, 3};
-    f->input[0] = tensor(IFD_F32, SHAPE(1, 3), x, sizeof(x));
-    f->input[1] = tensor(IFD_S64, SHAPE(2), s, 2 * sizeof(*s));
-    f->input[2] = tensor(IFD_S64, SHAPE(2), b, 2 * sizeof(*b));
-    f->input[3] = tensor(IFD_S64, SHAPE(2), k, 2 * sizeof(*k));
-    f->input[4] = tensor(IFD_S64, SHAPE(1), d, sizeof(*d));
-    return run(f);
+    f->in[0] = tensor(IFD_F32, SHAPE(1, 3), x, sizeof(x));
+    f->in[1] = tensor(IFD_S64, SHAPE(2), s, 2 * sizeof(*s));
+    f->in[2] = tensor(IFD_S64, SHAPE(2), b, 2 * sizeof(*b));
+    f->in[3] = tensor(IFD_S64, SHAPE(2), k, 2 * sizeof(*k));
+    f->in[4] = tensor(IFD_S64, SHAPE(1), d, sizeof(*d));
+    return model_file_run(f);
 }
 
 static void requests_hand_over_sizes(void)
 {
-    struct fixture f;
-    begin(&f, ONNX "sizes.onnx", &(struct ifd_model_options){0});
+    struct model_file f;
+    model_file_begin(&f, ONNX "sizes.onnx", NULL);
     REQUIRE_OK(
         run_sizes(&f, (int64_t[]){4, 3}, (int64_t[]){1, 1}, (int64_t[]){3, 3}, (int64_t[]){-1}),
         &f.err);
@@ -176,93 +109,82 @@ static void requests_hand_over_sizes(void)
         run_sizes(&f, (int64_t[]){1, 3}, (int64_t[]){0, 0}, (int64_t[]){0, 3}, (int64_t[]){0}),
         &f.err);
     EXPECT(ifd_shape_equal(&f.out[0].shape, &SHAPE(0)));
-    end(&f);
+    model_file_end(&f);
 }
 
 /* Of computed_slice: y = x[b + 1 : b + 1 + k]. The node asks twice. */
 static void a_node_may_ask_for_computed_numbers_twice(void)
 {
     static const float x[6] = {1, 2, 3, 4, 5, 6};
-    struct fixture f;
-    begin(&f, ONNX "computed_slice.onnx", &(struct ifd_model_options){0});
+    struct model_file f;
+    model_file_begin(&f, ONNX "computed_slice.onnx", NULL);
     for (int64_t b = 0; b < 3; b++) {
         for (int64_t k = 0; k < 4 - b; k++) {
-            f.input[0] = tensor(IFD_F32, SHAPE(6), x, sizeof(x));
-            f.input[1] = tensor(IFD_S64, SHAPE(1), &b, sizeof(b));
-            f.input[2] = tensor(IFD_S64, SHAPE(1), &k, sizeof(k));
-            REQUIRE_OK(run(&f), &f.err);
+            f.in[0] = tensor(IFD_F32, SHAPE(6), x, sizeof(x));
+            f.in[1] = tensor(IFD_S64, SHAPE(1), &b, sizeof(b));
+            f.in[2] = tensor(IFD_S64, SHAPE(1), &k, sizeof(k));
+            REQUIRE_OK(model_file_run(&f), &f.err);
             EXPECT(ifd_shape_equal(&f.out[0].shape, &SHAPE(k)));
             EXPECT(k == 0 || memcmp(f.out[0].data, x + b + 1, (size_t)k * sizeof(*x)) == 0);
         }
     }
-    end(&f);
+    model_file_end(&f);
 }
 
 /* a = [a, v] while sum(a) < l: its length doubles or grows from turn to turn. */
 static void loops_whose_values_grow_run(void)
 {
     static const float v[2] = {1, 2};
-    struct fixture f;
-    begin(&f, ONNX "loop_grows.onnx", &(struct ifd_model_options){0});
+    struct model_file f;
+    model_file_begin(&f, ONNX "loop_grows.onnx", NULL);
     for (int turns = 1; turns < 5; turns++) {
         const float limit = 3 * (float)(turns + 1);
-        f.input[0] = tensor(IFD_F32, SHAPE(2), v, sizeof(v));
-        f.input[1] = tensor(IFD_F32, (struct ifd_shape){0}, &limit, sizeof(limit));
-        REQUIRE_OK(run(&f), &f.err);
+        f.in[0] = tensor(IFD_F32, SHAPE(2), v, sizeof(v));
+        f.in[1] = tensor(IFD_F32, (struct ifd_shape){0}, &limit, sizeof(limit));
+        REQUIRE_OK(model_file_run(&f), &f.err);
         EXPECT(ifd_shape_equal(&f.out[0].shape, &SHAPE(2 * (turns + 1))));
         EXPECT_CLOSE(((const float *)f.out[0].data)[2 * turns + 1], 2, 0);
     }
     const float no_end = 1e9F;
-    f.input[1] = tensor(IFD_F32, (struct ifd_shape){0}, &no_end, sizeof(no_end));
-    EXPECT_CODE(run(&f), IFD_TOO_LARGE, &f.err);
-    end(&f);
+    f.in[1] = tensor(IFD_F32, (struct ifd_shape){0}, &no_end, sizeof(no_end));
+    EXPECT_CODE(model_file_run(&f), IFD_TOO_LARGE, &f.err);
+    model_file_end(&f);
 }
 
 /* Of sequences: the rows of x times row p, with row p itself at place 1, without the last one. */
 static void positions_in_sequences_may_be_data(void)
 {
     static const float x[6] = {1, 2, 3, 4, 5, 6};
-    struct fixture f;
-    begin(&f, ONNX "sequences.onnx", &(struct ifd_model_options){0});
+    struct model_file f;
+    model_file_begin(&f, ONNX "sequences.onnx", NULL);
     for (int64_t p = -3; p < 3; p++) {
-        f.input[0] = tensor(IFD_F32, SHAPE(3, 2), x, sizeof(x));
-        f.input[1] = tensor(IFD_S64, (struct ifd_shape){0}, &p, sizeof(p));
-        REQUIRE_OK(run(&f), &f.err);
+        f.in[0] = tensor(IFD_F32, SHAPE(3, 2), x, sizeof(x));
+        f.in[1] = tensor(IFD_S64, (struct ifd_shape){0}, &p, sizeof(p));
+        REQUIRE_OK(model_file_run(&f), &f.err);
         const float *e = x + 2 * ((p + 3) % 3), *y = f.out[0].data;
         const float wanted[6] = {x[0] * e[0], x[1] * e[1], e[0], e[1], x[2] * e[0], x[3] * e[1]};
         EXPECT(ifd_shape_equal(&f.out[0].shape, &SHAPE(3, 2)));
         EXPECT(memcmp(y, wanted, sizeof(wanted)) == 0);
     }
     const int64_t outside = 3;
-    f.input[1] = tensor(IFD_S64, (struct ifd_shape){0}, &outside, sizeof(outside));
-    EXPECT_CODE(run(&f), IFD_INVALID, &f.err);
+    f.in[1] = tensor(IFD_S64, (struct ifd_shape){0}, &outside, sizeof(outside));
+    EXPECT_CODE(model_file_run(&f), IFD_INVALID, &f.err);
     EXPECT_HAS(f.err.text, "position 3 of 3");
-    end(&f);
+    model_file_end(&f);
+}
+
+static enum ifd_code run_above(struct model_file *f)
+{
+    static const float threshold = 3.5F;
+    f->in[0] = tensor(IFD_F32, SHAPE(3, 4), values, sizeof(values));
+    f->in[1] = tensor(IFD_F32, (struct ifd_shape){0}, &threshold, sizeof(threshold));
+    return model_file_run(f);
 }
 
 static void every_failed_allocation_is_reported(void)
 {
-    struct fixture f;
-    long k = 0;
-    const float threshold = 3.5F;
-    read_file(&f, ONNX "found.onnx");
-    do {
-        fail_alloc_init(&f.fail, ++k);
-        f.code = open_model(&f, &(struct ifd_model_options){0});
-        if (f.code == IFD_OK) {
-            f.input[0] = tensor(IFD_F32, SHAPE(3, 4), values, sizeof(values));
-            f.input[1] = tensor(IFD_F32, (struct ifd_shape){0}, &threshold, sizeof(threshold));
-            f.code = run(&f);
-        }
-        EXPECT_CODE(f.code, f.fail.failed ? IFD_NOMEM : IFD_OK, &f.err);
-        const bool failed = f.fail.failed;
-        close_model(&f);
-        if (!failed) {
-            break;
-        }
-    } while (true);
-    EXPECT(k > 20);
-    ifd_release_tensor(ifd_alloc_system(), (void *)f.file.data, f.file.size);
+    model_file_torture(&(struct model_file_torture){
+        .path = ONNX "found.onnx", .run = run_above, .rounds_at_least = 20});
 }
 
 int main(int argc, char **argv)
