@@ -1,0 +1,241 @@
+/* Sums and differences of two tensors, and squares of differences.
+ *
+ * Quantized ones bring both inputs to twice the larger scale with 20 (8-bit), 15 (s16) or 7
+ * (squares) more bits, add, and scale to the output, rounding twice each time. s16 with scales that
+ * are powers of two may instead shift one input to the scale of the other (an option of the file).
+ */
+#include "engine/ops/binary.h"
+#include "engine/ops/even.h"
+
+#include <math.h>
+
+/* ---- add, sub ---- */
+
+/** Factors of a sum: inputs << left to a common scale, sum to the output. */
+struct sum_factors {
+    int left;
+    struct ifd_multiplier a, b, y;
+};
+
+/** False if the output's scale is so small that the sum's factor is 1 or more. squares: the sum
+ *  is squared first. */
+static bool sum_factors(const struct ifd_desc *a, const struct ifd_desc *b,
+                        const struct ifd_desc *y, int left, bool squares, struct sum_factors *ret)
+{
+    const float larger = ifd_ref_scale(a) > ifd_ref_scale(b) ? ifd_ref_scale(a) : ifd_ref_scale(b);
+    const double common = 2.0 * (double)larger;
+    const double fine = ldexp((double)ifd_ref_scale(y), squares ? 2 * left : left);
+    const double factor = squares ? common * common / fine : common / fine;
+    *ret = (struct sum_factors){.left = left};
+    return (factor < 1.0 || squares) &&
+           ifd_multiplier_from_real((double)ifd_ref_scale(a) / common, &ret->a) &&
+           ifd_multiplier_from_real((double)ifd_ref_scale(b) / common, &ret->b) &&
+           ifd_multiplier_from_real(factor, &ret->y);
+}
+
+static int sum_left_shift(enum ifd_dtype dtype)
+{
+    return dtype == IFD_S16 ? 15 : 20;
+}
+
+static int32_t scaled_up(int32_t x, int left, struct ifd_multiplier factor)
+{
+    return ifd_requantize_double(x * (1 << left), factor);
+}
+
+static int32_t add_quant(int32_t a, int32_t b, const void *context)
+{
+    const struct sum_factors *factors = context;
+    const int32_t sum =
+        scaled_up(a, factors->left, factors->a) + scaled_up(b, factors->left, factors->b);
+    return ifd_requantize_double(sum, factors->y);
+}
+
+static int32_t sub_quant(int32_t a, int32_t b, const void *context)
+{
+    const struct sum_factors *factors = context;
+    const int32_t sum =
+        scaled_up(a, factors->left, factors->a) - scaled_up(b, factors->left, factors->b);
+    return ifd_requantize_double(sum, factors->y);
+}
+
+/** Right shifts that bring s16 inputs with power-of-two scales to the output's scale; one of
+ *  them is 0. */
+struct sum_shifts {
+    int a, b;
+};
+
+/** True if scale's exponent of 2 is within 0.001 of an integer; writes that integer. */
+static bool power_of_two(float scale, int *ret_exponent)
+{
+    const double exponent = log2((double)scale);
+    *ret_exponent = (int)lround(exponent);
+    return fabs(exponent - round(exponent)) < 1e-3;
+}
+
+/** True if the sum is to be computed with shifts alone: the option is set, and the scales allow
+ *  it. */
+static bool sum_shifts(const struct ifd_ref_call *call, struct sum_shifts *ret)
+{
+    const struct ifd_binary_attrs *attrs = call->attrs;
+    int a = 0;
+    int b = 0;
+    int y = 0;
+    if (call->out[0]->dtype != IFD_S16 || !attrs->pot_scale_int16 ||
+        !power_of_two(ifd_ref_scale(call->in[0]), &a) ||
+        !power_of_two(ifd_ref_scale(call->in[1]), &b) ||
+        !power_of_two(ifd_ref_scale(call->out[0]), &y)) {
+        return false;
+    }
+    *ret = (struct sum_shifts){y - a, y - b};
+    return ret->a >= 0 && ret->b >= 0 && ret->a <= 15 && ret->b <= 15 &&
+           (ret->a == 0 || ret->b == 0);
+}
+
+static int32_t add_shifted(int32_t a, int32_t b, const void *context)
+{
+    const struct sum_shifts *shifts = context;
+    return ifd_fixed_shift_right(a, shifts->a) + ifd_fixed_shift_right(b, shifts->b);
+}
+
+static int32_t sub_shifted(int32_t a, int32_t b, const void *context)
+{
+    const struct sum_shifts *shifts = context;
+    return ifd_fixed_shift_right(a, shifts->a) - ifd_fixed_shift_right(b, shifts->b);
+}
+
+static bool sum_has_factors(const struct ifd_desc *a, const struct ifd_desc *b,
+                            const struct ifd_desc *y)
+{
+    struct sum_factors factors;
+    return sum_factors(a, b, y, sum_left_shift(y->dtype), false, &factors);
+}
+
+static enum ifd_code sum_infer(const struct ifd_infer *in, struct ifd_desc *output,
+                               struct ifd_err *err)
+{
+    return ifd_binary_arithmetic_infer(in, output, sum_has_factors, err);
+}
+
+/** The three forms of one sum. */
+struct sum_kernels {
+    float (*real)(float, float);
+    int64_t (*integer)(int64_t, int64_t);
+    int32_t (*quant)(int32_t, int32_t, const void *);
+    int32_t (*shifted)(int32_t, int32_t, const void *);
+};
+
+static void sum(const struct ifd_ref_call *call, const struct sum_kernels *kernels)
+{
+    const enum ifd_dtype dtype = call->out[0]->dtype;
+    struct sum_shifts shifts;
+    struct sum_factors factors;
+    if (dtype == IFD_F32) {
+        ifd_binary_map_f32(call, kernels->real);
+    } else if (!ifd_dtype_is_quantized(dtype)) {
+        ifd_binary_map_int(call, kernels->integer);
+    } else if (sum_shifts(call, &shifts)) {
+        ifd_binary_map_quant(call, kernels->shifted, &shifts);
+    } else if (sum_factors(call->in[0], call->in[1], call->out[0], sum_left_shift(dtype), false,
+                           &factors)) {
+        ifd_binary_map_quant(call, kernels->quant, &factors);
+    }
+}
+
+static float add_f32(float a, float b)
+{
+    return a + b;
+}
+
+static int64_t add_int(int64_t a, int64_t b)
+{
+    return (int64_t)((uint64_t)a + (uint64_t)b);
+}
+
+static float sub_f32(float a, float b)
+{
+    return a - b;
+}
+
+static int64_t sub_int(int64_t a, int64_t b)
+{
+    return (int64_t)((uint64_t)a - (uint64_t)b);
+}
+
+static enum ifd_code add_ref(const struct ifd_ref_call *call, struct ifd_err *err)
+{
+    (void)err;
+    static const struct sum_kernels kernels = {add_f32, add_int, add_quant, add_shifted};
+    const struct ifd_binary_attrs *attrs = call->attrs;
+    if (attrs->rounds_even) {
+        ifd_even_add(call);
+    } else {
+        sum(call, &kernels);
+    }
+    return IFD_OK;
+}
+
+static enum ifd_code sub_ref(const struct ifd_ref_call *call, struct ifd_err *err)
+{
+    (void)err;
+    static const struct sum_kernels kernels = {sub_f32, sub_int, sub_quant, sub_shifted};
+    sum(call, &kernels);
+    return IFD_OK;
+}
+
+/* ---- squared difference ---- */
+
+enum { SQUARE_LEFT_SHIFT = 7 };
+
+static bool square_has_factors(const struct ifd_desc *a, const struct ifd_desc *b,
+                               const struct ifd_desc *y)
+{
+    struct sum_factors factors;
+    return sum_factors(a, b, y, SQUARE_LEFT_SHIFT, true, &factors);
+}
+
+static enum ifd_code square_infer(const struct ifd_infer *in, struct ifd_desc *output,
+                                  struct ifd_err *err)
+{
+    return ifd_binary_arithmetic_infer(in, output, square_has_factors, err);
+}
+
+static float squared_difference_f32(float a, float b)
+{
+    return (a - b) * (a - b);
+}
+
+static int64_t squared_difference_int(int64_t a, int64_t b)
+{
+    const uint64_t difference = (uint64_t)a - (uint64_t)b;
+    return (int64_t)(difference * difference);
+}
+
+static int32_t squared_difference_quant(int32_t a, int32_t b, const void *context)
+{
+    const struct sum_factors *factors = context;
+    const int32_t difference =
+        scaled_up(a, factors->left, factors->a) - scaled_up(b, factors->left, factors->b);
+    return ifd_requantize_double(difference * difference, factors->y);
+}
+
+static enum ifd_code squared_difference_ref(const struct ifd_ref_call *call, struct ifd_err *err)
+{
+    (void)err;
+    const enum ifd_dtype dtype = call->out[0]->dtype;
+    struct sum_factors factors;
+    if (dtype == IFD_F32) {
+        ifd_binary_map_f32(call, squared_difference_f32);
+    } else if (!ifd_dtype_is_quantized(dtype)) {
+        ifd_binary_map_int(call, squared_difference_int);
+    } else if (sum_factors(call->in[0], call->in[1], call->out[0], SQUARE_LEFT_SHIFT, true,
+                           &factors)) {
+        ifd_binary_map_quant(call, squared_difference_quant, &factors);
+    }
+    return IFD_OK;
+}
+
+DEFINE_BINARY(add, sum_infer, BINARY_NUMBERS | IFD_DTYPES_QUANT, true, NULL)
+DEFINE_BINARY(sub, sum_infer, BINARY_NUMBERS | IFD_DTYPES_QUANT, true, NULL)
+DEFINE_BINARY(squared_difference, square_infer,
+              IFD_BIT(IFD_F32) | IFD_BIT(IFD_S32) | IFD_BIT(IFD_S8), false, NULL)
