@@ -1,186 +1,13 @@
-/* Rows of sums of products, shared by convolutions and fully connected layers. */
+/* Rows of sums of products, shared by convolutions and fully connected layers. contract_rule.c has
+ * the shape rule. */
 #include "engine/ops/contract.h"
 
-#include "engine/ir/shape.h"
-#include "engine/ops/infer_util.h"
+#include "engine/ops/contract_rule.h"
 #include "engine/ops/ref_util.h"
 #include "engine/tensor/fixed.h"
 
 #include <math.h>
 #include <string.h>
-
-/** Scales must be smaller: what a left shift by 30, or by 6 with a 15-bit multiplier, can
- *  express. */
-#define SCALE_LIMIT      (1 << 30)
-#define WIDE_SCALE_LIMIT (1 << 6)
-
-/* The scale of channel c. In u8 layers the product of the scales is a float, as in LiteRT; all of
- * it is one in ONNX Runtime. */
-static double real_scale(const struct ifd_desc *input, const struct ifd_desc *filter,
-                         const struct ifd_desc *output, enum ifd_contract_rounding rounding,
-                         int64_t c)
-{
-    const float in = input->quant.scale[0];
-    const float weight = filter->quant.scale[filter->quant.count > 1 ? c : 0];
-    const double out = (double)output->quant.scale[0];
-    if (rounding == IFD_CONTRACT_EVEN) {
-        return (double)(in * weight / output->quant.scale[0]);
-    }
-    if (input->dtype == IFD_U8 && rounding == IFD_CONTRACT_FIXED) {
-        return (double)(in * weight) / out;
-    }
-    return (double)in * (double)weight / out;
-}
-
-static bool has_wide_sums(const struct ifd_desc *input, const struct ifd_desc *bias)
-{
-    return input->dtype == IFD_S16 && !(bias && bias->dtype == IFD_S32);
-}
-
-static enum ifd_code check_symmetric_filter(const struct ifd_op_def *def,
-                                            const struct ifd_desc *filter, uint32_t axis,
-                                            struct ifd_err *err)
-{
-    const enum ifd_code code = ifd_infer_per_channel(def, "the filter", filter, axis, err);
-    if (code == IFD_OK && filter->quant.zero_point[0] != 0) {
-        return ifd_fail(err, IFD_INVALID, "%s: the filter (s8) has zero point %d, expected 0",
-                        def->name, filter->quant.zero_point[0]);
-    }
-    return code;
-}
-
-static bool is_dynamic(const struct ifd_desc *input, const struct ifd_desc *filter)
-{
-    return input->dtype == IFD_F32 && filter->dtype == IFD_S8;
-}
-
-static enum ifd_code check_float(const struct ifd_op_def *def, const struct ifd_infer *in,
-                                 const struct ifd_contract_roles *roles, struct ifd_err *err)
-{
-    const struct ifd_desc *filter = in->input[roles->weights.input].desc;
-    const uint32_t dtypes = IFD_BIT(IFD_F32) | (roles->may_be_dynamic ? IFD_BIT(IFD_S8) : 0);
-    enum ifd_code code = ifd_infer_dtype(def, in, roles->weights.input, dtypes, err);
-    if (code == IFD_OK && filter->dtype == IFD_S8) {
-        code = check_symmetric_filter(def, filter, roles->weights.axis, err);
-    }
-    if (code == IFD_OK && ifd_infer_input(in, roles->weights.bias)) {
-        code = ifd_infer_dtype(def, in, roles->weights.bias, IFD_BIT(IFD_F32), err);
-    }
-    return code;
-}
-
-static enum ifd_code check_scales(const struct ifd_op_def *def, const struct ifd_desc *input,
-                                  const struct ifd_desc *filter, const struct ifd_desc *output,
-                                  enum ifd_contract_rounding rounding, bool is_wide,
-                                  struct ifd_err *err)
-{
-    const double limit = is_wide ? WIDE_SCALE_LIMIT : SCALE_LIMIT;
-    for (uint32_t c = 0; c < filter->quant.count; c++) {
-        const double real = real_scale(input, filter, output, rounding, c);
-        if (!(real < limit)) {
-            return ifd_fail(err, IFD_INVALID,
-                            "%s: channel %u has input scale * filter scale / output scale = %g, "
-                            "which is out of range",
-                            def->name, c, real);
-        }
-    }
-    return IFD_OK;
-}
-
-static enum ifd_code check_quantized(const struct ifd_op_def *def, const struct ifd_infer *in,
-                                     const struct ifd_contract_roles *roles,
-                                     const struct ifd_desc *output, struct ifd_err *err)
-{
-    const struct ifd_desc *input = in->input[roles->input].desc;
-    const struct ifd_desc *filter = in->input[roles->weights.input].desc;
-    const struct ifd_desc *bias = ifd_infer_input(in, roles->weights.bias);
-    const bool is_even = roles->rounding == IFD_CONTRACT_EVEN;
-    const uint32_t filter_dtype = is_even                  ? IFD_BIT(IFD_U8) | IFD_BIT(IFD_S8)
-                                  : input->dtype == IFD_U8 ? IFD_BIT(IFD_U8)
-                                                           : IFD_BIT(IFD_S8);
-    const uint32_t bias_dtypes =
-        input->dtype == IFD_S16 ? IFD_BIT(IFD_S32) | IFD_BIT(IFD_S64) : IFD_BIT(IFD_S32);
-
-    enum ifd_code code = ifd_infer_dtype(def, in, roles->weights.input, filter_dtype, err);
-    if (code == IFD_OK && bias) {
-        code = ifd_infer_dtype(def, in, roles->weights.bias, bias_dtypes, err);
-    }
-    if (code == IFD_OK) {
-        code = ifd_infer_per_tensor(def, "the input", input, err);
-    }
-    if (code == IFD_OK) {
-        code = ifd_infer_per_tensor(def, "the output", output, err);
-    }
-    if (code == IFD_OK && is_even && input->dtype == IFD_S16) {
-        return ifd_fail(err, IFD_UNSUPPORTED, "%s: rounds_even with input of type s16", def->name);
-    }
-    if (code == IFD_OK && input->dtype == IFD_U8 && !is_even) {
-        code = ifd_infer_per_tensor(def, "the filter", filter, err);
-    } else if (code == IFD_OK && roles->rounding != IFD_CONTRACT_FIXED) {
-        code = ifd_infer_per_channel(def, "the filter", filter, roles->weights.axis, err);
-    } else if (code == IFD_OK) {
-        code = check_symmetric_filter(def, filter, roles->weights.axis, err);
-    }
-    if (code == IFD_OK) {
-        code = check_scales(def, input, filter, output, roles->rounding, has_wide_sums(input, bias),
-                            err);
-    }
-    return code;
-}
-
-enum ifd_code ifd_contract_infer(const struct ifd_op_def *def, const struct ifd_infer *in,
-                                 const struct ifd_contract_roles *roles, int32_t activation,
-                                 const struct ifd_desc *output, struct ifd_err *err)
-{
-    const struct ifd_desc *input = in->input[roles->input].desc;
-    const struct ifd_desc *filter = in->input[roles->weights.input].desc;
-    const struct ifd_desc *bias = ifd_infer_input(in, roles->weights.bias);
-
-    const uint32_t dtypes = IFD_BIT(IFD_F32) | IFD_DTYPES_QUANT;
-    enum ifd_code code = ifd_infer_dtype(def, in, roles->input, dtypes, err);
-    if (code == IFD_OK) {
-        code = ifd_infer_output_dtype(def, output, 0, input->dtype, err);
-    }
-    if (code != IFD_OK) {
-        return code;
-    }
-    if (activation > IFD_ACT_RELU6) {
-        return ifd_fail(err, IFD_UNSUPPORTED, "%s: fused activation %d is not supported", def->name,
-                        activation);
-    }
-    const int64_t channels = filter->shape.dim[roles->weights.axis];
-    size_t bias_count = 0;
-    if (bias &&
-        (!ifd_shape_elements(&bias->shape, &bias_count) || bias_count != (size_t)channels)) {
-        return ifd_fail(err, IFD_INVALID, "%s: the bias has shape %s, expected [%lld]", def->name,
-                        ifd_shape_text(&bias->shape).s, (long long)channels);
-    }
-    return input->dtype == IFD_F32 ? check_float(def, in, roles, err)
-                                   : check_quantized(def, in, roles, output, err);
-}
-
-enum ifd_code ifd_contract_scratch(const struct ifd_op_def *def, const struct ifd_infer *in,
-                                   const struct ifd_contract_roles *roles,
-                                   const struct ifd_contract_sizes *sizes, size_t *ret_bytes,
-                                   struct ifd_err *err)
-{
-    const size_t per_channel = sizeof(struct ifd_contract_scale) + sizeof(int64_t);
-    const bool has_sample =
-        is_dynamic(in->input[roles->input].desc, in->input[roles->weights.input].desc);
-    size_t row = 0;
-    size_t window = 0;
-    size_t total = 0;
-    if (!ifd_size_mul((size_t)sizes->channels, per_channel, &row) ||
-        !ifd_size_mul((size_t)sizes->window, sizeof(int32_t), &window) ||
-        !ifd_size_add(row, window, &total) ||
-        !ifd_size_add(total, has_sample ? (size_t)sizes->sample : 0, &total)) {
-        return ifd_fail(err, IFD_TOO_LARGE,
-                        "%s: %lld channels of %lld products need too much memory", def->name,
-                        (long long)sizes->channels, (long long)sizes->window);
-    }
-    *ret_bytes = total;
-    return IFD_OK;
-}
 
 static void begin_quantized(struct ifd_contraction *c, const struct ifd_desc *input,
                             const struct ifd_desc *filter, const struct ifd_desc *output,
@@ -191,7 +18,7 @@ static void begin_quantized(struct ifd_contraction *c, const struct ifd_desc *in
     c->output_zero = ifd_ref_zero_point(output);
     ifd_ref_act_range_quant(activation, output, &c->min, &c->max);
     for (int64_t i = 0; i < c->channels; i++) {
-        const double real = real_scale(input, filter, output, c->rounding, i);
+        const double real = ifd_contract_real_scale(input, filter, output, c->rounding, i);
         struct ifd_contract_scale *scale = &c->scale[i];
         scale->real = real;
         ifd_fixed_from_real(real, &scale->multiplier, &scale->shift);
@@ -224,11 +51,11 @@ void ifd_contract_begin(struct ifd_contraction *contraction, const struct ifd_re
     int32_t *window = (int32_t *)(sum + sizes->channels);
     *contraction = (struct ifd_contraction){
         .dtype = input->dtype,
-        .is_float = input->dtype == IFD_F32 && !is_dynamic(input, filter),
-        .is_dynamic = is_dynamic(input, filter),
+        .is_float = input->dtype == IFD_F32 && !ifd_contract_is_dynamic(input, filter),
+        .is_dynamic = ifd_contract_is_dynamic(input, filter),
         .filter_dtype = filter->dtype,
         .rounding = roles->rounding,
-        .is_wide = has_wide_sums(input, bias),
+        .is_wide = ifd_contract_has_wide_sums(input, bias),
         .channels = sizes->channels,
         .input = call->input[roles->input],
         .filter = call->input[roles->weights.input],

@@ -1,12 +1,11 @@
-/* detection_postprocess: TFLite_Detection_PostProcess. Decodes boxes relative to anchors and
- * keeps the best that do not overlap, either per class (regular) or by each box's best class
- * (fast). */
+/* detection_postprocess: TFLite_Detection_PostProcess. Keeps the best boxes that do not overlap,
+ * either per class (regular) or by each box's best class (fast). detect_box.c decodes them. */
 #include "engine/ir/shape.h"
+#include "engine/ops/detect_box.h"
 #include "engine/ops/infer_util.h"
 #include "engine/ops/ref_util.h"
 
 #include <float.h>
-#include <math.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -15,7 +14,6 @@ extern const struct ifd_op_def ifd_op_detection_postprocess;
 /** Maximum number of scores: their indexes fit 31 bits. */
 #define MAX_COUNT (1 << 24)
 
-enum { BOXES, SCORES, ANCHORS };
 enum { OUT_BOXES, OUT_CLASSES, OUT_SCORES, OUT_COUNT };
 
 static enum ifd_code check_input(const struct ifd_infer *in, uint32_t i, const char *what,
@@ -35,9 +33,9 @@ static enum ifd_code check_input(const struct ifd_infer *in, uint32_t i, const c
 static enum ifd_code check_shapes(const struct ifd_infer *in, struct ifd_err *err)
 {
     const struct ifd_detection_attrs *attrs = in->attrs;
-    const struct ifd_shape *boxes = &in->input[BOXES].desc->shape;
-    const struct ifd_shape *scores = &in->input[SCORES].desc->shape;
-    const struct ifd_shape *anchors = &in->input[ANCHORS].desc->shape;
+    const struct ifd_shape *boxes = &in->input[IFD_DETECT_BOXES].desc->shape;
+    const struct ifd_shape *scores = &in->input[IFD_DETECT_SCORES].desc->shape;
+    const struct ifd_shape *anchors = &in->input[IFD_DETECT_ANCHORS].desc->shape;
     const int64_t count = boxes->dim[1];
     if (boxes->dim[0] != 1 || boxes->dim[2] < 4 || scores->dim[0] != 1 || scores->dim[1] != count ||
         anchors->dim[0] != count || anchors->dim[1] != 4) {
@@ -69,14 +67,14 @@ static enum ifd_code detection_infer(const struct ifd_infer *in, struct ifd_desc
     const uint32_t dtypes = IFD_BIT(IFD_F32) | IFD_BIT(IFD_U8);
     enum ifd_code code = ifd_infer_begin(def, in, err);
     if (code == IFD_OK) {
-        code = check_input(in, BOXES, "the boxes", 3, dtypes, err);
+        code = check_input(in, IFD_DETECT_BOXES, "the boxes", 3, dtypes, err);
     }
     if (code == IFD_OK) {
-        code = check_input(in, SCORES, "the scores", 3, dtypes, err);
+        code = check_input(in, IFD_DETECT_SCORES, "the scores", 3, dtypes, err);
     }
     if (code == IFD_OK) {
-        code =
-            check_input(in, ANCHORS, "the anchors", 2, IFD_BIT(in->input[BOXES].desc->dtype), err);
+        code = check_input(in, IFD_DETECT_ANCHORS, "the anchors", 2,
+                           IFD_BIT(in->input[IFD_DETECT_BOXES].desc->dtype), err);
     }
     if (code == IFD_OK) {
         code = check_shapes(in, err);
@@ -97,10 +95,6 @@ static enum ifd_code detection_infer(const struct ifd_infer *in, struct ifd_desc
     return code;
 }
 
-struct box {
-    float ymin, xmin, ymax, xmax;
-};
-
 /* A selected box with its class; index = box * classes + class. */
 struct hit {
     float score;
@@ -109,14 +103,14 @@ struct hit {
 
 /* Scratch memory. */
 struct work {
-    struct box *box;    /* count: decoded on demand */
-    float *score;       /* count × classes */
-    float *best;        /* count: the scores that suppression uses */
-    int32_t *order;     /* count: a heap of boxes */
-    int32_t *selected;  /* count */
-    struct hit *hits;   /* max_detections + per_class, regular suppression only */
-    struct hit *merged; /* same size */
-    bool *is_decoded;   /* count */
+    struct ifd_box *box; /* count: decoded on demand */
+    float *score;        /* count × classes */
+    float *best;         /* count: the scores that suppression uses */
+    int32_t *order;      /* count: a heap of boxes */
+    int32_t *selected;   /* count */
+    struct hit *hits;    /* max_detections + per_class, regular suppression only */
+    struct hit *merged;  /* same size */
+    bool *is_decoded;    /* count */
 };
 
 static size_t hits_max(const struct ifd_detection_attrs *attrs)
@@ -128,14 +122,14 @@ static size_t hits_max(const struct ifd_detection_attrs *attrs)
 }
 
 /* Bytes of one box, of one score, and of one hit in both lists. */
-#define BOX_BYTES (sizeof(struct box) + sizeof(float) + 2 * sizeof(int32_t) + sizeof(bool))
+#define BOX_BYTES (sizeof(struct ifd_box) + sizeof(float) + 2 * sizeof(int32_t) + sizeof(bool))
 #define HIT_BYTES (2 * sizeof(struct hit))
 
 static enum ifd_code detection_scratch(const struct ifd_infer *in, const struct ifd_desc *output,
                                        size_t *ret_bytes, struct ifd_err *err)
 {
     (void)output;
-    const int64_t *scores = in->input[SCORES].desc->shape.dim;
+    const int64_t *scores = in->input[IFD_DETECT_SCORES].desc->shape.dim;
     size_t boxes = 0;
     size_t all_scores = 0;
     size_t hits = 0;
@@ -166,26 +160,6 @@ static struct work carve(void *scratch, int64_t count, int64_t classes, size_t h
     return work;
 }
 
-static float real_value(uint8_t stored, float zero, float scale)
-{
-    return ((float)stored - zero) * scale;
-}
-
-/* Numbers first … first + count - 1 of a tensor. */
-static void real_values(const struct ifd_desc *desc, const void *data, int64_t first, int64_t count,
-                        float *ret)
-{
-    if (desc->dtype == IFD_F32) {
-        memcpy(ret, (const float *)data + first, (size_t)count * sizeof(*ret));
-        return;
-    }
-    const uint8_t *stored = (const uint8_t *)data + first;
-    const float zero = (float)ifd_ref_zero_point(desc), scale = ifd_ref_scale(desc);
-    for (int64_t i = 0; i < count; i++) {
-        ret[i] = real_value(stored[i], zero, scale);
-    }
-}
-
 /* Keeps the larger byte of each of 16 pairs. */
 static void keep_larger(uint8_t *restrict most, const uint8_t *restrict x)
 {
@@ -212,97 +186,13 @@ static uint8_t largest_byte(const uint8_t *x, int64_t count)
     return most[0];
 }
 
-/* From centre and size, relative to the anchor's, to corners. */
-static struct box decode(const struct ifd_detection_attrs *attrs, const float code[4],
-                         const float anchor[4])
-{
-    const float y =
-        (float)((double)code[0] / (double)attrs->y_scale * (double)anchor[2] + (double)anchor[0]);
-    const float x =
-        (float)((double)code[1] / (double)attrs->x_scale * (double)anchor[3] + (double)anchor[1]);
-    const float half_h =
-        (float)(0.5 * exp((double)code[2] / (double)attrs->h_scale) * (double)anchor[2]);
-    const float half_w =
-        (float)(0.5 * exp((double)code[3] / (double)attrs->w_scale) * (double)anchor[3]);
-    return (struct box){y - half_h, x - half_w, y + half_h, x + half_w};
-}
-
-static struct box decode_box(const struct ifd_ref_call *call, int64_t i)
-{
-    const struct ifd_desc *boxes = call->in[BOXES];
-    float code[4];
-    float anchor[4];
-    real_values(boxes, call->input[BOXES], i * boxes->shape.dim[2], 4, code);
-    real_values(call->in[ANCHORS], call->input[ANCHORS], i * 4, 4, anchor);
-    return decode(call->attrs, code, anchor);
-}
-
-static const struct box *box_of(const struct ifd_ref_call *call, struct work *work, int64_t i)
+static const struct ifd_box *box_of(const struct ifd_ref_call *call, struct work *work, int64_t i)
 {
     if (!work->is_decoded[i]) {
-        work->box[i] = decode_box(call, i);
+        work->box[i] = ifd_box_decode(call, i);
         work->is_decoded[i] = true;
     }
     return &work->box[i];
-}
-
-/* Does an anchor have a negative height or width? If none has, no box has: exp() multiplies them
- * by positive factors. */
-static bool is_negative(const struct ifd_desc *anchors, const void *data, int64_t i)
-{
-    if (anchors->dtype == IFD_F32) {
-        const float *anchor = (const float *)data + i * 4;
-        return anchor[2] < 0 || anchor[3] < 0;
-    }
-    const uint8_t *anchor = (const uint8_t *)data + i * 4;
-    const int32_t zero = ifd_ref_zero_point(anchors);
-    return anchor[2] < zero || anchor[3] < zero;
-}
-
-static enum ifd_code check_boxes(const struct ifd_ref_call *call, struct ifd_err *err)
-{
-    const int64_t count = call->in[BOXES]->shape.dim[1];
-    for (int64_t i = 0; i < count; i++) {
-        if (!is_negative(call->in[ANCHORS], call->input[ANCHORS], i)) {
-            continue;
-        }
-        const struct box box = decode_box(call, i);
-        if (box.ymin > box.ymax || box.xmin > box.xmax) {
-            return ifd_fail(
-                err, IFD_INVALID, "detection_postprocess: box %lld has negative size %g x %g",
-                (long long)i, (double)(box.ymax - box.ymin), (double)(box.xmax - box.xmin));
-        }
-    }
-    return IFD_OK;
-}
-
-static float area(const struct box *box)
-{
-    return (box->ymax - box->ymin) * (box->xmax - box->xmin);
-}
-
-static float larger(float a, float b)
-{
-    return a < b ? b : a;
-}
-
-static float smaller(float a, float b)
-{
-    return b < a ? b : a;
-}
-
-/* Intersection over union; 0 if one of them is empty. */
-static float overlap(const struct box *a, const struct box *b)
-{
-    const float area_a = area(a);
-    const float area_b = area(b);
-    if (area_a <= 0 || area_b <= 0) {
-        return 0;
-    }
-    const float height = larger(smaller(a->ymax, b->ymax) - larger(a->ymin, b->ymin), 0);
-    const float width = larger(smaller(a->xmax, b->xmax) - larger(a->xmin, b->xmin), 0);
-    const float common = height * width;
-    return common / (area_a + area_b - common);
 }
 
 /* Is box a before box b? Equal scores go by index. */
@@ -329,10 +219,10 @@ static void sink(const float *score, int32_t *order, int64_t count, int64_t at)
 }
 
 static bool overlaps_any(const struct ifd_detection_attrs *attrs, const struct work *work,
-                         int64_t selected, const struct box *box)
+                         int64_t selected, const struct ifd_box *box)
 {
     for (int64_t i = 0; i < selected; i++) {
-        if (overlap(&work->box[work->selected[i]], box) > attrs->nms_iou_threshold) {
+        if (ifd_box_overlap(&work->box[work->selected[i]], box) > attrs->nms_iou_threshold) {
             return true;
         }
     }
@@ -368,7 +258,7 @@ static int64_t suppress(const struct ifd_ref_call *call, struct work *work, int6
 
 /* Destinations of the results. */
 struct results {
-    struct box *box;
+    struct ifd_box *box;
     float *class_index, *score;
 };
 
@@ -395,7 +285,7 @@ static int64_t next_class(const float *score, int64_t classes, int64_t previous)
 /* The best score of each box; bytes are compared directly, because scales are positive. */
 static void find_best(const struct ifd_ref_call *call, const struct sizes *sizes, struct work *work)
 {
-    const struct ifd_desc *desc = call->in[SCORES];
+    const struct ifd_desc *desc = call->in[IFD_DETECT_SCORES];
     const int64_t stride = sizes->classes + sizes->label_offset;
     const bool is_float = desc->dtype == IFD_F32;
     const float zero = is_float ? 0 : (float)ifd_ref_zero_point(desc);
@@ -403,12 +293,12 @@ static void find_best(const struct ifd_ref_call *call, const struct sizes *sizes
     for (int64_t i = 0; i < sizes->count; i++) {
         const int64_t first = i * stride + sizes->label_offset;
         if (is_float) {
-            const float *score = (const float *)call->input[SCORES] + first;
+            const float *score = (const float *)call->input[IFD_DETECT_SCORES] + first;
             work->best[i] = score[next_class(score, sizes->classes, -1)];
         } else {
-            const uint8_t most =
-                largest_byte((const uint8_t *)call->input[SCORES] + first, sizes->classes);
-            work->best[i] = real_value(most, zero, scale);
+            const uint8_t most = largest_byte(
+                (const uint8_t *)call->input[IFD_DETECT_SCORES] + first, sizes->classes);
+            work->best[i] = ifd_detect_real_value(most, zero, scale);
         }
     }
 }
@@ -424,8 +314,8 @@ static int64_t detect_fast(const struct ifd_ref_call *call, const struct sizes *
     for (int64_t i = 0; i < selected; i++) {
         const int32_t box = work->selected[i];
         const float *score = work->score;
-        real_values(call->in[SCORES], call->input[SCORES], box * stride + sizes->label_offset,
-                    sizes->classes, work->score);
+        ifd_detect_real_values(call->in[IFD_DETECT_SCORES], call->input[IFD_DETECT_SCORES],
+                               box * stride + sizes->label_offset, sizes->classes, work->score);
         int64_t best = -1;
         for (int64_t k = 0; k < per_box && k < sizes->classes; k++) {
             best = next_class(score, sizes->classes, best);
@@ -465,7 +355,8 @@ static int64_t detect_regular(const struct ifd_ref_call *call, const struct size
     struct hit *hits = work->hits;
     struct hit *merged = work->merged;
     int64_t count = 0;
-    real_values(call->in[SCORES], call->input[SCORES], 0, sizes->count * stride, work->score);
+    ifd_detect_real_values(call->in[IFD_DETECT_SCORES], call->input[IFD_DETECT_SCORES], 0,
+                           sizes->count * stride, work->score);
     for (int64_t c = 0; c < sizes->classes; c++) {
         for (int64_t i = 0; i < sizes->count; i++) {
             work->best[i] = work->score[i * stride + sizes->label_offset + c];
@@ -491,12 +382,12 @@ static int64_t detect_regular(const struct ifd_ref_call *call, const struct size
 static enum ifd_code detection_ref(const struct ifd_ref_call *call, struct ifd_err *err)
 {
     const struct ifd_detection_attrs *attrs = call->attrs;
-    const struct ifd_desc *scores = call->in[SCORES];
+    const struct ifd_desc *scores = call->in[IFD_DETECT_SCORES];
     const struct sizes sizes = {.count = scores->shape.dim[1],
                                 .classes = attrs->num_classes,
                                 .label_offset = scores->shape.dim[2] - attrs->num_classes};
     struct work work = carve(call->scratch, sizes.count, scores->shape.dim[2], hits_max(attrs));
-    const enum ifd_code code = check_boxes(call, err);
+    const enum ifd_code code = ifd_box_check(call, err);
     if (code != IFD_OK) {
         return code;
     }

@@ -1,4 +1,4 @@
-/* Inference: requests become jobs, jobs become answers. */
+/* Inference: requests become jobs, jobs become answers. service_level.c has their deadlines. */
 #include "server/serve/service_impl.h"
 
 #include "server/serve/counts.h"
@@ -158,81 +158,6 @@ void ifd_service_watch_deadlines(struct ifd_service *service)
 
 /* ---- inference ---- */
 
-/* Deadline for the start of the run from the level's policy or the client's timeout, or for the end
- * of a wait that begins now from the server's default; 0: none. *ret_is_default: the latter. */
-static uint64_t deadline_of(const struct ifd_service *service, const struct ifd_model_desc *desc,
-                            const struct ifd_queue_policy_info *policy,
-                            const struct ifd_infer_request *request, bool *ret_is_default)
-{
-    uint64_t timeout_us = policy->default_timeout_us;
-    /* A model without dynamic_batching has no policy that could forbid the client's timeout. */
-    bool may_shorten = !desc->dynamic_batching || policy->allow_timeout_override;
-    if (may_shorten && request->timeout_us > 0 &&
-        (timeout_us == 0 || request->timeout_us < timeout_us)) {
-        timeout_us = request->timeout_us;
-    }
-    *ret_is_default = timeout_us == 0;
-    if (*ret_is_default && service->options.config->default_timeout_ms > 0) {
-        timeout_us = (uint64_t)service->options.config->default_timeout_ms * 1000;
-        /* a request may wait for others to share its run */
-        timeout_us = desc->max_queue_delay_us < UINT64_MAX - timeout_us
-                         ? timeout_us + desc->max_queue_delay_us
-                         : UINT64_MAX;
-    }
-    if (timeout_us == 0 || timeout_us > UINT64_MAX / 2000) {
-        return 0;
-    }
-    return (*ret_is_default ? ifd_monotonic_ns() : request->handled_ns) + timeout_us * 1000;
-}
-
-static enum ifd_code level_of(const struct ifd_model_desc *desc, uint64_t priority,
-                              uint32_t *ret_level, struct ifd_err *err)
-{
-    if (desc->priority_levels == 0) {
-        *ret_level = 0;
-        return IFD_OK;
-    }
-    if (priority > desc->priority_levels) {
-        return ifd_fail(err, IFD_INVALID, "priority %llu is not between 1 and %u",
-                        (unsigned long long)priority, desc->priority_levels);
-    }
-    uint64_t level = priority > 0 ? priority : desc->default_priority_level;
-    *ret_level = (uint32_t)(level > 0 ? level - 1 : 0);
-    return IFD_OK;
-}
-
-/* Queue policy of a priority level. */
-static const struct ifd_queue_policy_info *policy_of(const struct ifd_version *version,
-                                                     uint32_t level,
-                                                     struct ifd_queue_bound **ret_bound)
-{
-    const struct ifd_model_desc *desc = &version->desc;
-    const struct ifd_served *served = version->served;
-    *ret_bound = NULL;
-    for (uint32_t i = 0; i < desc->level_policy_count; i++) {
-        if (desc->level_policy[i].priority == level + 1) {
-            *ret_bound = served->bound[i].capacity > 0 ? &served->bound[i] : NULL;
-            return &desc->level_policy[i].policy;
-        }
-    }
-    return &desc->queue_policy;
-}
-
-uint64_t ifd_service_deadline(const struct ifd_service *service,
-                              const struct ifd_infer_request *request, bool *ret_is_default)
-{
-    const struct ifd_version *version = (struct ifd_version *)request->model;
-    struct ifd_queue_bound *bound = NULL;
-    uint32_t level = 0;
-    *ret_is_default = false;
-    if (level_of(&version->desc, request->priority, &level, NULL)) {
-        return 0; /* submit will say so */
-    }
-    const struct ifd_queue_policy_info *policy = policy_of(version, level, &bound);
-    return policy->reject ? deadline_of(service, &version->desc, policy, request, ret_is_default)
-                          : 0;
-}
-
 void ifd_service_flush(struct ifd_service *service)
 {
     ifd_ahead_end_turn(&service->ahead);
@@ -258,10 +183,8 @@ static struct service_job *make_job(struct ifd_service *service, struct ifd_infe
 {
     struct ifd_version *version = (struct ifd_version *)request->model;
     const struct ifd_model_desc *desc = &version->desc;
-    struct ifd_queue_bound *bound = NULL;
-    const struct ifd_queue_policy_info *policy = policy_of(version, level, &bound);
+    const struct service_terms terms = ifd_service_terms(service, request, level);
     struct service_job *job = take_job(service);
-    bool is_default = false;
     if (!job) {
         return NULL;
     }
@@ -278,9 +201,9 @@ static struct service_job *make_job(struct ifd_service *service, struct ifd_infe
         .output_count = desc->output_count,
         .batch = request->batch,
         .level = level,
-        .bound = bound,
-        .deadline_ns = deadline_of(service, desc, policy, request, &is_default),
-        .lower_at_deadline = !policy->reject,
+        .bound = terms.bound,
+        .deadline_ns = terms.deadline_ns,
+        .lower_at_deadline = !terms.rejects,
         .memory = job->job.memory,
         .memory_bytes = job->job.memory_bytes,
     };
@@ -341,7 +264,7 @@ static enum ifd_code submit(struct ifd_service *service, struct ifd_infer_reques
     if (service->is_cancelling) {
         return ifd_service_explain(IFD_UNAVAILABLE, err);
     }
-    enum ifd_code code = level_of(&version->desc, request->priority, &level, err);
+    enum ifd_code code = ifd_service_level(&version->desc, request->priority, &level, err);
     if (code) {
         return code;
     }

@@ -1,6 +1,7 @@
 /** Shared by the files behind service.h:
  *
  *  service.c          requests become jobs, jobs answers; life
+ *  service_level.c    priority levels: policy, bound and deadline of a request
  *  service_models.c   which models there are, loading and unloading
  *  service_server.c   name, health and log of the server
  *  service_tasks.c    pictures and large JSON, on other threads
@@ -33,12 +34,29 @@ struct ifd_service {
 /** Writes the text of IFD_DEADLINE, IFD_UNAVAILABLE (stopping) or IFD_CANCELLED into err. Returns
  *  code. */
 enum ifd_code ifd_service_explain(enum ifd_code code, struct ifd_err *err);
+/** Starts the timer that checks deadlines, if there are any. */
+void ifd_service_watch_deadlines(struct ifd_service *service);
+
+/* ---- service_level.c ---- */
+
+/** The level of a priority (0: the default), from 0 on. INVALID: the model has no such priority. */
+IFD_NODISCARD enum ifd_code ifd_service_level(const struct ifd_model_desc *desc, uint64_t priority,
+                                              uint32_t *ret_level, struct ifd_err *err);
+
+/** What a level's policy says of a request. */
+struct service_terms {
+    struct ifd_queue_bound *bound; /* of the level alone; NULL: none */
+    uint64_t deadline_ns;          /* monotonic; 0: none */
+    bool is_default; /* deadline_ns is the server's default, of a wait that begins now */
+    bool rejects;    /* at the deadline; else the request is taken last */
+};
+struct service_terms ifd_service_terms(const struct ifd_service *service,
+                                       const struct ifd_infer_request *request, uint32_t level);
+
 /** Time at which a request is answered IFD_DEADLINE unless its run has begun; if *ret_is_default,
  *  unless the wait is over that begins now. 0: never. Monotonic. */
 uint64_t ifd_service_deadline(const struct ifd_service *service,
                               const struct ifd_infer_request *request, bool *ret_is_default);
-/** Starts the timer that checks deadlines, if there are any. */
-void ifd_service_watch_deadlines(struct ifd_service *service);
 
 /* ---- service_models.c ---- */
 
