@@ -12,11 +12,6 @@ from tritonclient.utils import InferenceServerException, np_to_triton_dtype
 
 import support
 
-# What does not run yet, and what the index says about it.
-LATER = {
-    "converted/unique_f32": "UNIQUE",
-    "converted/where_idx_f32": "WHERE",
-}
 # Outputs whose answer is not one: LiteRT 2.3's reference kernel reads the bytes of s16 sums as u8.
 NO_ANSWER = {("converted/means_q_16x8", "PartitionedCall:2")}
 FAST_STEPS = 2  # of quantized outputs on CpuAcc: the folder's README
@@ -49,10 +44,6 @@ class Networks:
                 folder, case["name"], support.shared(f"golden/{name}/{cls.files[cls.kind]}")
             )
 
-    def refusal(self, name):
-        index = json.loads(self.server.ask("POST", "/v2/repository/index").data)
-        return next(row.get("reason", "") for row in index if row["name"] == name)
-
     def judge(self, got, want, case, where):
         self.assertEqual(got.size, want.size, where)
         got = got.reshape(want.shape)
@@ -73,9 +64,6 @@ class Networks:
         ran = 0
         for name, case in networks(self.kind):
             with self.subTest(name):
-                if name in LATER:
-                    self.assertIn(LATER[name], self.refusal(case["name"]))
-                    continue
                 for number, inputs, outputs in sets(name, case):
                     tensors = []
                     for text, array in zip(case["inputs"], inputs):

@@ -604,6 +604,55 @@ LOGISTIC = {"u8": (1 / 256, 0), "s8": (1 / 256, -128), "s16": (1 / 32768, 0)}
 TANH = {"u8": (1 / 128, 128), "s8": (1 / 128, 0), "s16": (1 / 32768, 0)}
 BYTES = ("f32", "u8", "s8")
 
+# ---- the data decides shapes ----
+
+
+def where(rng):
+    dtype = pick(rng, "bool", "f32", "s32", "s8", "u8")
+    x = tensor(rng, shape_of(rng), dtype)
+    x.data = np.where(rng.integers(0, 2, x.data.shape) > 0, x.data, x.np(0))
+    x.scale = x.zero_point = None
+    return Case("WHERE", [x], [Tensor("s64")])
+
+
+def unique(rng):
+    dtype = pick(rng, "f32", "s32", "s64", "s8")
+    x = tensor(rng, [int(rng.integers(1, 40))], dtype)
+    x.data = x.data[rng.integers(0, len(x.data), len(x.data))]
+    wide = bool(rng.integers(2))
+    kind = schema.TensorType.INT64 if wide else schema.TensorType.INT32
+    return Case("UNIQUE", [x], [output(rng, dtype, quant_of(x)), Tensor("s64" if wide else "s32")],
+                ("UniqueOptions", ("idxOutType", kind)))
+
+
+def range_(rng):
+    dtype = pick(rng, "f32", "s32")
+    limits = [rng.integers(-9, 9), rng.integers(9, 30), rng.integers(1, 5)]
+    if rng.integers(2):
+        limits = [-v for v in limits]
+    return Case("RANGE", [Tensor(dtype, data=np.array(v)) for v in limits], [Tensor(dtype)],
+                ("RangeOptions",))
+
+
+def fill(rng):
+    dtype = pick(rng, "f32", "s32", "s64", "s8")
+    x = tensor(rng, [], dtype)
+    return Case("FILL", [ints(*shape_of(rng)), x], [output(rng, dtype, quant_of(x))],
+                ("FillOptions",))
+
+
+def decided(make):
+    """A case whose constant integers are inputs."""
+
+    def make_decided(rng):
+        case = make(rng)
+        for t in case.inputs:
+            t.constant = t.constant and t.dtype != "s32"
+        return case
+
+    return make_decided
+
+
 CASES = {
     "ABS": unary("ABS", ("f32", "s8", "s16"), options=("AbsOptions",)),
     "NEG": unary("NEG", options=("NegOptions",)),
@@ -658,4 +707,11 @@ CASES = {
     "CONV_2D": conv, "DEPTHWISE_CONV_2D": depthwise, "TRANSPOSE_CONV": transpose_conv,
     "FULLY_CONNECTED": fully_connected, "AVERAGE_POOL_2D": pool("AVERAGE_POOL_2D"),
     "MAX_POOL_2D": pool("MAX_POOL_2D"), "BATCH_MATMUL": batch_matmul,
+    "WHERE": where, "UNIQUE": unique, "RANGE": range_, "FILL": fill,
+}
+CASES |= {
+    f"{op} BY DATA": decided(CASES[op]) for op in
+    ("RESHAPE", "SLICE", "STRIDED_SLICE", "TILE", "PAD", "PADV2", "BROADCAST_TO", "ONE_HOT",
+     "TOPK_V2", "SUM", "ARG_MAX", "TRANSPOSE", "FILL", "SPLIT", "MIRROR_PAD", "REVERSE_V2",
+     "RESIZE_BILINEAR", "SPACE_TO_BATCH_ND", "BATCH_TO_SPACE_ND", "MEAN", "CUMSUM")
 }

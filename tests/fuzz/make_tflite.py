@@ -462,6 +462,58 @@ def several_subgraphs():
     return m
 
 
+@good
+def found():
+    """As corpus/onnx/found.onnx: y is twice the elements above a threshold, r these as a row."""
+    m = Model()
+    x = m.input("x", [1, 4], shape_signature=[-1, 4])
+    t = m.input("t", [])
+    above = m.tensor("above", [1, 4], "BOOL", shape_signature=[-1, 4])
+    at = m.tensor("at", [1, 2], "INT64", shape_signature=[-1, 2])
+    e = m.tensor("e", [1], shape_signature=[-1])
+    y = m.tensor("y", [1], shape_signature=[-1])
+    r = m.tensor("r", [1, 1], shape_signature=[1, -1])
+    m.op("GREATER", [x, t], [above])
+    m.op("WHERE", [above], [at])
+    m.op("GATHER_ND", [x, at], [e])
+    m.op("ADD", [e, e], [y], "Add", {})
+    m.op("RESHAPE", [e, m.tensor("row", [2], "INT32", s32(1, -1))], [r])
+    return m.output(y, r)
+
+
+@good
+def unique():
+    m = Model()
+    x = m.input("x", [6], "INT32")
+    y, at = m.tensor("y", [6], "INT32", shape_signature=[-1]), m.tensor("at", [6], "INT64")
+    m.op("UNIQUE", [x], [y, at])
+    return m.output(y, at)
+
+
+@good
+def range_by_data():
+    """y = 0 … the sum of a and b."""
+    m = Model()
+    a, b = m.input("a", [], "INT32"), m.input("b", [], "INT32")
+    limit, y = m.tensor("limit", [], "INT32"), m.tensor("y", [1], "INT32", shape_signature=[-1])
+    m.op("ADD", [a, b], [limit], "Add", {})
+    m.op("RANGE", [m.tensor("first", [], "INT32", s32(0)), limit,
+                   m.tensor("step", [], "INT32", s32(1))], [y])
+    return m.output(y)
+
+
+@good
+def dense_by_data():
+    """An operator that becomes several of ours asks for its shape."""
+    m = Model()
+    dim = m.input("dim", [1], "INT32")
+    at = m.tensor("at", [2], "INT32", s32(0, 2))
+    y = m.tensor("y", [1], shape_signature=[-1])
+    m.op("SPARSE_TO_DENSE", [at, dim, m.tensor("v", [2], data=f32(5, 7)),
+                             m.tensor("otherwise", [], data=f32(-1))], [y])
+    return m.output(y)
+
+
 class Subgraph(Model):
     """A further subgraph of a model."""
 
@@ -1290,10 +1342,14 @@ def signature_subgraph(m):
     m.value["signature_defs"][0]["subgraph_index"] = 1
 
 
-@bad("transpose")
-def shape_at_run_time(m):
-    m.graph["inputs"] = [0, 1]
-    tensors(m)[1]["buffer"] = 0
+@bad("if_asked")
+def size_of_data_in_a_branch(m):
+    """A graph that runs as a whole cannot stop in the middle."""
+    g = Subgraph.of(m, 1)
+    g.graph["operators"].clear()
+    at = g.tensor("at", [1, 2], "INT64", shape_signature=[-1, 2])
+    g.op("WHERE", [0], [at])
+    g.op("GATHER_ND", [0, at], [1])
 
 
 @bad("resize_bilinear")

@@ -25,7 +25,9 @@ static const struct row rows[] = {
     {52, NULL, 48, 48, 2, ifd_composite_bidirectional_lstm},
     {68, NULL, 4, 4, 1, ifd_composite_sparse_to_dense},
     {80, NULL, 1, 1, 1, ifd_composite_fake_quant},
+    {103, NULL, 1, 1, 2, ifd_composite_unique},
     {106, NULL, 1, UINT32_MAX, 1, ifd_composite_add_n},
+    {109, NULL, 1, 1, 1, ifd_composite_where},
     {124, NULL, 1, 1, 1, ifd_composite_densify},
     {133, NULL, 1, 1, 1, ifd_composite_complex_part},
     {134, NULL, 1, 1, 1, ifd_composite_complex_part},
@@ -176,6 +178,8 @@ enum ifd_code ifd_tflite_build_composite(struct ifd_tflite_build *b, uint32_t in
     }
     struct ifd_builder builder;
     ifd_builder_init(&builder, b->graph, b->options->limits->tensor_bytes, b->err);
+    builder.ask = ifd_tflite_ask;
+    builder.ask_context = b;
     builder.source_index = index;
     builder.source_name =
         row->custom ? row->custom : b->model->opcode[op->opcode_index].builtin_name;

@@ -62,6 +62,11 @@ void ifd_composite_complex_part(struct ifd_composite *c);
 void ifd_composite_broadcast_args(struct ifd_composite *c);
 void ifd_composite_conv3d_transpose(struct ifd_composite *c);
 
+/* ---- cut.c: the data decides their sizes ---- */
+
+void ifd_composite_where(struct ifd_composite *c);
+void ifd_composite_unique(struct ifd_composite *c);
+
 /* ---- mediapipe.c ---- */
 
 void ifd_composite_transposed(struct ifd_composite *c);

@@ -51,7 +51,7 @@ static enum ifd_code set_ints(const struct ifd_tflite_call *call, const char *na
     return ifd_attrs_set_ints(call->def, call->attrs, name, value, count, err);
 }
 
-/* A constant input; an input computed at run time cannot become an attribute. */
+/* A constant input. What is computed at run time becomes an attribute behind a cut (cut.c). */
 static enum ifd_code constant(const struct ifd_tflite_call *call, uint32_t i,
                               const struct ifd_value **ret, struct ifd_err *err)
 {
@@ -60,6 +60,7 @@ static enum ifd_code constant(const struct ifd_tflite_call *call, uint32_t i,
     }
     const struct ifd_value *value = &call->graph->value[call->input[i]];
     if (!value->is_constant) {
+        *call->wanted = call->input[i];
         return ifd_fail(err, IFD_UNSUPPORTED, "input %u " NAME_FORMAT " is not constant", i,
                         value->name);
     }

@@ -14,7 +14,7 @@
 #define LABEL_COUNT       100000u            /* one file */
 
 struct ports {
-    const struct ifd_tflite_build *b;
+    struct ifd_tflite_build *b;
     const struct ifd_graph *graph;
     size_t label_bytes_left;
     struct ifd_err *err;
@@ -212,7 +212,7 @@ static enum ifd_code read_metadata(struct ports *p, const struct ifd_tflite_buff
     }
     code = describe(p, info.input, info.input_count, parsed->input, p->graph->input_count, true);
     if (code == IFD_OK) {
-        code = describe(p, info.output, info.output_count, parsed->output, p->graph->output_count,
+        code = describe(p, info.output, info.output_count, parsed->result, parsed->result_count,
                         false);
     }
     return code;
@@ -221,7 +221,7 @@ static enum ifd_code read_metadata(struct ports *p, const struct ifd_tflite_buff
 static enum ifd_code find_metadata(struct ports *p, struct ifd_parsed *parsed)
 {
     const struct ifd_tflite_model *model = p->b->model;
-    if (p->b->g != &model->subgraph[0]) {
+    if (p->b->g != &model->subgraph[0] || p->b->options->resume) {
         return IFD_OK; /* it describes the first */
     }
     for (uint32_t i = 0; i < model->metadata_count; i++) {
@@ -232,7 +232,34 @@ static enum ifd_code find_metadata(struct ports *p, struct ifd_parsed *parsed)
     return IFD_OK;
 }
 
-enum ifd_code ifd_tflite_ports(const struct ifd_tflite_build *b, struct ifd_parsed *ret)
+static enum ifd_code take_unnamed(const struct ports *p, uint32_t count, struct ifd_port **ret)
+{
+    struct ifd_arena *arena = p->graph->arena;
+    *ret = ifd_arena_take_array(arena, count, sizeof(**ret));
+    for (uint32_t i = 0; *ret && i < count; i++) {
+        (*ret)[i].name = "";
+    }
+    return *ret ? IFD_OK : ifd_arena_fail(arena, count * sizeof(**ret), p->err);
+}
+
+/* What only a run finds, the file says: type and number of dimensions of a result, and which of
+ * these are open; without a signature all of them. */
+static enum ifd_code describe_results(const struct ports *p, struct ifd_port *port)
+{
+    const struct ifd_tflite_ints *tensors = &p->b->g->output;
+    enum ifd_code code = IFD_OK;
+    for (uint32_t i = 0; code == IFD_OK && i < tensors->count; i++) {
+        const struct ifd_tflite_tensor *t = &p->b->g->tensor[tensors->value[i]];
+        code = ifd_tflite_describe(p->b, t, &port[i].desc);
+        for (uint32_t d = 0; t->signature.count == 0 && d < port[i].desc.shape.rank; d++) {
+            port[i].desc.shape.dim[d] = IFD_DIM_ANY;
+        }
+        port[i].desc.shape = ifd_tflite_declared(t, &port[i].desc.shape);
+    }
+    return code;
+}
+
+enum ifd_code ifd_tflite_ports(struct ifd_tflite_build *b, struct ifd_parsed *ret)
 {
     const struct ifd_tflite_model *model = b->model;
     const uint32_t states = ifd_tflite_state_count(b);
@@ -245,10 +272,17 @@ enum ifd_code ifd_tflite_ports(const struct ifd_tflite_build *b, struct ifd_pars
     parsed.state_count = states;
     enum ifd_code code = read_text(&p, model->description, &parsed.description);
     if (code == IFD_OK) {
-        code = name_ports(&p, &b->g->input, "input", &parsed.input);
+        code = b->options->resume ? take_unnamed(&p, p.graph->input_count, &parsed.input)
+                                  : name_ports(&p, &b->g->input, "input", &parsed.input);
     }
     if (code == IFD_OK) {
         code = name_ports(&p, &b->g->output, "output", &parsed.output);
+    }
+    parsed.result = parsed.output;
+    parsed.result_count = b->g->output.count;
+    if (code == IFD_OK && parsed.cut.is_cut) {
+        code = describe_results(&p, parsed.result);
+        code = code == IFD_OK ? take_unnamed(&p, p.graph->output_count, &parsed.output) : code;
     }
     for (uint32_t i = 0; code == IFD_OK && i < states; i++) {
         parsed.input[b->g->input.count + i].begin = b->state[i].begin;

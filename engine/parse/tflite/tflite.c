@@ -293,19 +293,46 @@ static enum ifd_code take_operands(struct ifd_tflite_build *b, const struct ifd_
     return code;
 }
 
-static enum ifd_code read_attributes(const struct ifd_tflite_build *b,
+/* An input that decides the shape of the result, and is no constant. */
+static enum ifd_code check_shape_inputs(struct ifd_tflite_build *b,
+                                        const struct ifd_tflite_rule *rule,
+                                        const struct operands *o)
+{
+    const uint32_t wanted = ifd_op_def(rule->op)->shape_inputs;
+    for (uint32_t i = 0; i < o->kept_count && i < 32; i++) {
+        const uint32_t value = o->kept[i];
+        if ((wanted & IFD_BIT(i)) != 0 && value != IFD_NONE &&
+            !b->graph->value[value].is_constant) {
+            b->wanted = ifd_tflite_can_cut(b) ? value : IFD_NONE;
+            return ifd_fail(b->err, IFD_UNSUPPORTED,
+                            "input %u " NAME_FORMAT
+                            " decides the output's shape and is not constant",
+                            i, b->graph->value[value].name);
+        }
+    }
+    return IFD_OK;
+}
+
+/* What the rule lacks, a run behind a cut can find. */
+static enum ifd_code read_attributes(struct ifd_tflite_build *b,
                                      const struct ifd_tflite_operator *op,
                                      const struct ifd_tflite_rule *rule,
                                      const struct operands *operands, struct ifd_node *node)
 {
+    uint32_t wanted = IFD_NONE;
     const struct ifd_tflite_call call = {.graph = b->graph,
                                          .def = ifd_op_def(rule->op),
                                          .attrs = (void *)node->attrs, /* not yet shared */
                                          .op = op,
                                          .input = operands->input,
                                          .input_count = op->input.count,
-                                         .output_count = op->output.count};
-    return rule->read ? rule->read(&call, b->err) : IFD_OK;
+                                         .output_count = op->output.count,
+                                         .wanted = &wanted};
+    const enum ifd_code code = rule->read ? rule->read(&call, b->err) : IFD_OK;
+    if (code != IFD_OK && ifd_tflite_can_cut(b)) {
+        b->wanted = wanted;
+    }
+    return code;
 }
 
 /* Few integers from few integers, as in computations of shapes and in conditions of loops. */
@@ -348,15 +375,34 @@ static enum ifd_code finish_node(struct ifd_tflite_build *b, uint32_t node)
     return code;
 }
 
+/* The graph as it was before an operator that failed. */
+static void take_back(struct ifd_tflite_build *b, const struct ifd_tflite_operator *op,
+                      uint32_t node_count, uint32_t value_count)
+{
+    b->graph->node_count = node_count;
+    b->graph->value_count = value_count;
+    for (uint32_t i = 0; i < op->input.count + op->output.count; i++) {
+        const bool is_input = i < op->input.count;
+        const int32_t t = is_input ? op->input.value[i] : op->output.value[i - op->input.count];
+        if (t >= 0 && b->value_of[t] != IFD_NONE && b->value_of[t] >= value_count) {
+            b->value_of[t] = IFD_NONE;
+        }
+    }
+}
+
 static enum ifd_code build_node(struct ifd_tflite_build *b, uint32_t index,
                                 const struct ifd_tflite_rule *rule, struct ifd_arena *scratch)
 {
     const struct ifd_tflite_operator *op = &b->g->op[index];
     struct operands operands = {0};
     struct ifd_node *node = NULL;
+    const uint32_t node_count = b->graph->node_count, value_count = b->graph->value_count;
     enum ifd_code code = check_rule(b, op, rule);
     if (code == IFD_OK) {
         code = take_operands(b, op, rule, scratch, &operands);
+    }
+    if (code == IFD_OK) {
+        code = check_shape_inputs(b, rule, &operands);
     }
     if (code == IFD_OK) {
         code = ifd_graph_add_node(b->graph, rule->op, operands.kept, operands.kept_count,
@@ -367,6 +413,9 @@ static enum ifd_code build_node(struct ifd_tflite_build *b, uint32_t index,
         node->source_index = index;
         node->source_name = rule->custom ? rule->custom : opcode->builtin_name;
         code = read_attributes(b, op, rule, &operands, node);
+    }
+    if (code != IFD_OK) {
+        take_back(b, op, node_count, value_count);
     }
     return code;
 }
@@ -400,12 +449,13 @@ static enum ifd_code build_operator(struct ifd_tflite_build *b, uint32_t index,
     return is_node ? finish_node(b, b->graph->node_count - 1) : IFD_OK; /* names the node */
 }
 
-static enum ifd_code build_operators(struct ifd_tflite_build *b)
+static enum ifd_code build_operators(struct ifd_tflite_build *b, uint32_t first)
 {
     struct ifd_arena scratch;
     ifd_arena_init(&scratch, b->graph->arena->alloc, 0);
     enum ifd_code code = IFD_OK;
-    for (uint32_t i = 0; code == IFD_OK && i < b->g->op_count; i++) {
+    for (uint32_t i = first; code == IFD_OK && i < b->g->op_count; i++) {
+        b->node = b->depth == 0 && b->graph == b->main ? i : b->node;
         code = build_operator(b, i, &scratch);
         ifd_arena_reset(&scratch);
     }
@@ -468,7 +518,7 @@ enum ifd_code ifd_tflite_inline(struct ifd_tflite_build *b, uint32_t subgraph,
         b->value_of[b->g->input.value[i]] = input[i];
     }
     if (code == IFD_OK) {
-        code = build_operators(b);
+        code = build_operators(b, 0);
     }
     if (code == IFD_OK) {
         code = build_outputs(b, ret_output);
@@ -496,9 +546,15 @@ static void decide_shape(struct ifd_tflite_build *b, uint32_t tensor, struct ifd
     ifd_parse_note_open(&file, ret_declared, b->parsed);
 }
 
-static enum ifd_code build_inputs(struct ifd_tflite_build *b, uint32_t *ret)
+static enum ifd_code build_inputs(struct ifd_tflite_build *b)
 {
     const struct ifd_tflite_ints *input = &b->g->input;
+    uint32_t *ret = ifd_arena_take_array(b->scratch, input->count, sizeof(*ret));
+    b->main_input = ret;
+    b->declared = ifd_arena_take_array(b->scratch, input->count, sizeof(*b->declared));
+    if (!ret || !b->declared) {
+        return ifd_arena_fail(b->scratch, input->count * sizeof(*b->declared), b->err);
+    }
     for (uint32_t i = 0; i < input->count; i++) {
         enum ifd_code code = ifd_tflite_add_value(b, (uint32_t)input->value[i], &ret[i]);
         if (code != IFD_OK) {
@@ -517,15 +573,15 @@ static enum ifd_code build_inputs(struct ifd_tflite_build *b, uint32_t *ret)
             return ifd_fail(b->err, IFD_UNSUPPORTED,
                             "input " NAME_FORMAT " of the model is a constant", v->name);
         }
+        b->main_input_count++;
     }
     return IFD_OK;
 }
 
 /* Inputs and outputs of the graph: the file's, and behind them the states. */
-static enum ifd_code set_ports(struct ifd_tflite_build *b, const uint32_t *input,
-                               const uint32_t *output)
+static enum ifd_code set_ports(struct ifd_tflite_build *b, const uint32_t *output)
 {
-    const uint32_t inputs = b->g->input.count, outputs = b->g->output.count;
+    const uint32_t inputs = b->main_input_count, outputs = b->g->output.count;
     const uint32_t states = ifd_tflite_state_count(b);
     uint32_t *value = ifd_arena_take_array(
         b->scratch, (size_t)inputs + outputs + 2 * (size_t)states, sizeof(*value));
@@ -538,7 +594,7 @@ static enum ifd_code set_ports(struct ifd_tflite_build *b, const uint32_t *input
         return code;
     }
     uint32_t *all_outputs = value + inputs + states;
-    memcpy(value, input, inputs * sizeof(*value));
+    memcpy(value, b->main_input, inputs * sizeof(*value));
     memcpy(all_outputs, output, outputs * sizeof(*value));
     for (uint32_t i = 0; i < states; i++) {
         value[inputs + i] = b->state[i].input;
@@ -548,36 +604,46 @@ static enum ifd_code set_ports(struct ifd_tflite_build *b, const uint32_t *input
                             b->err);
 }
 
+/* Of the whole model, or of what follows behind a cut. */
+static enum ifd_code begin_graph(struct ifd_tflite_build *b)
+{
+    if (b->options->resume) {
+        return ifd_tflite_take_resumed(b);
+    }
+    const enum ifd_code code = build_inputs(b);
+    return code == IFD_OK ? ifd_tflite_find_variables(b) : code;
+}
+
+static enum ifd_code end_graph(struct ifd_tflite_build *b)
+{
+    const uint32_t count = b->g->output.count;
+    uint32_t *output = ifd_arena_take_array(b->scratch, count, sizeof(*output));
+    if (!output) {
+        return ifd_arena_fail(b->scratch, count * sizeof(*output), b->err);
+    }
+    if (count == 0) {
+        return ifd_fail(b->err, IFD_UNSUPPORTED, "the model has no outputs");
+    }
+    const enum ifd_code code = build_outputs(b, output);
+    return code == IFD_OK ? set_ports(b, output) : code;
+}
+
 static enum ifd_code build_graph(struct ifd_tflite_build *b)
 {
     const struct ifd_tflite_subgraph *g = b->g;
     struct ifd_arena *scratch = b->scratch;
-    uint32_t *input = ifd_arena_take_array(scratch, g->input.count, sizeof(*input));
-    uint32_t *output = ifd_arena_take_array(scratch, g->output.count, sizeof(*output));
     b->value_of = ifd_arena_take_array(scratch, g->tensor_count, sizeof(*b->value_of));
     b->aligned = ifd_arena_take_array(scratch, b->model->buffer_count, sizeof(*b->aligned));
-    b->declared = ifd_arena_take_array(scratch, g->input.count, sizeof(*b->declared));
-    if (!input || !output || !b->value_of || !b->aligned || !b->declared) {
+    if (!b->value_of || !b->aligned) {
         return ifd_arena_fail(scratch, g->tensor_count * sizeof(*b->value_of), b->err);
     }
     for (uint32_t i = 0; i < g->tensor_count; i++) {
         b->value_of[i] = IFD_NONE;
     }
-    enum ifd_code code = build_inputs(b, input);
+    enum ifd_code code = begin_graph(b);
     if (code == IFD_OK) {
-        code = ifd_tflite_find_variables(b);
-    }
-    if (code == IFD_OK) {
-        code = build_operators(b);
-    }
-    if (code == IFD_OK && g->output.count == 0) {
-        code = ifd_fail(b->err, IFD_UNSUPPORTED, "the model has no outputs");
-    }
-    if (code == IFD_OK) {
-        code = build_outputs(b, output);
-    }
-    if (code == IFD_OK) {
-        code = set_ports(b, input, output);
+        code = build_operators(b, b->options->resume ? b->options->resume->node : 0);
+        code = code == IFD_OK ? end_graph(b) : ifd_tflite_make_cut(b, code, &b->parsed->cut);
     }
     return code == IFD_OK ? ifd_graph_verify(b->graph, IFD_INVALID, b->err) : code;
 }
@@ -603,10 +669,10 @@ static void declare_shapes(const struct ifd_tflite_build *b)
 {
     struct ifd_parsed *parsed = b->parsed;
     const struct ifd_tflite_subgraph *g = b->g;
-    for (uint32_t i = 0; i < g->input.count; i++) {
+    for (uint32_t i = 0; b->declared && i < g->input.count; i++) {
         parsed->input[i].desc.shape = b->declared[i];
     }
-    for (uint32_t i = 0; i < g->output.count; i++) {
+    for (uint32_t i = 0; !parsed->cut.is_cut && i < g->output.count; i++) {
         const struct ifd_shape *shape = &b->graph->value[b->graph->output[i]].desc.shape;
         parsed->output[i].desc.shape = ifd_tflite_declared(&g->tensor[g->output.value[i]], shape);
     }
@@ -671,6 +737,7 @@ static enum ifd_code parse(struct ifd_bytes file, const struct ifd_parse_options
                                  .main = graph,
                                  .scratch = scratch,
                                  .copy_bytes_left = file.size,
+                                 .wanted = IFD_NONE,
                                  .parsed = ret,
                                  .err = err};
     code = build_graph(&b);

@@ -1,15 +1,23 @@
 /** What builds a graph from a checked TFLite model: tflite.c, operators one by one; control.c,
  *  operators that name subgraphs; composite.c, operators that are several of ours; recurrent.c,
- *  those of them with a state; constants.c, content; variables.c, state. */
+ *  those of them with a state; constants.c, content; variables.c, state; cut.c, shapes that data
+ *  decides. */
 #ifndef INFERD_ENGINE_PARSE_TFLITE_TFLITE_BUILD_H
 #define INFERD_ENGINE_PARSE_TFLITE_TFLITE_BUILD_H
 
+#include "engine/build/builder.h"
 #include "engine/parse/tflite/tflite_impl.h"
 
 /** Nesting of subgraphs. */
 #define IFD_TFLITE_DEPTH_MAX 8
 /** Operators that subgraphs may become in place of the operators that name them: loops unroll. */
 #define IFD_TFLITE_INLINED_MAX 16384
+
+/** A result of a size that only a run finds: axis as in struct ifd_cut_value. */
+#define IFD_TFLITE_ROOMS 2
+struct ifd_tflite_room {
+    uint32_t value, axis;
+};
 
 struct ifd_tflite_build {
     const struct ifd_tflite_model *model;
@@ -36,6 +44,14 @@ struct ifd_tflite_build {
     struct ifd_tflite_state *state; /* when the graph is built */
     bool is_initializing;           /* CALL_ONCE: everything is computed at once */
     bool *is_initialized;           /* per subgraph that CALL_ONCE names */
+    /* Content that only a run finds (cut.c). */
+    uint32_t node;        /* of the model's subgraph, that is being built */
+    uint32_t wanted;      /* value whose content nobody knows yet, or IFD_NONE */
+    uint32_t *resumed;    /* per value of options->resume */
+    uint32_t *main_input; /* values: inputs of the main graph */
+    uint32_t main_input_count;
+    struct ifd_tflite_room room[IFD_TFLITE_ROOMS]; /* results of the wanted size */
+    uint32_t room_count;
     struct ifd_err *err;
 };
 
@@ -86,8 +102,7 @@ IFD_NODISCARD enum ifd_code ifd_tflite_take_states(struct ifd_tflite_build *b,
 
 /** Fills ret's description, states and ports from tensor names and the metadata. Inputs, outputs
  *  and states of the graph are set. (ports.c) */
-IFD_NODISCARD enum ifd_code ifd_tflite_ports(const struct ifd_tflite_build *b,
-                                             struct ifd_parsed *ret);
+IFD_NODISCARD enum ifd_code ifd_tflite_ports(struct ifd_tflite_build *b, struct ifd_parsed *ret);
 
 /** Does operator index of the subgraph name other subgraphs? (control.c) */
 bool ifd_tflite_is_control(const struct ifd_tflite_build *b, uint32_t index);
@@ -100,5 +115,24 @@ bool ifd_tflite_is_composite(const struct ifd_tflite_build *b, uint32_t index);
 /** Builds it. (composite.c) */
 IFD_NODISCARD enum ifd_code ifd_tflite_build_composite(struct ifd_tflite_build *b, uint32_t index,
                                                        struct ifd_arena *scratch);
+
+/** Can the graph end in front of the operator that is being built? (cut.c) */
+bool ifd_tflite_can_cut(const struct ifd_tflite_build *b);
+/** ifd_builder.ask of an operator that is several of ours: context is the build. (cut.c) */
+uint32_t ifd_tflite_ask(void *context, uint32_t value);
+/** The results of the operator that is being built, after a run has found their size. False: they
+ *  are not known yet; the operator makes them, with room for more, and calls ifd_tflite_cut.
+ *  (cut.c) */
+bool ifd_tflite_is_found(struct ifd_tflite_build *b, uint32_t *ret, uint32_t count);
+/** size: value of one s64. Values behind it get this size along their axis (IFD_NONE: they keep
+ *  theirs): at once if it is constant; else the builder fails, and a cut can be made. (cut.c) */
+void ifd_tflite_cut(struct ifd_tflite_build *b, struct ifd_builder *builder, uint32_t size,
+                    struct ifd_tflite_room *room, uint32_t count);
+/** The main graph ends in front of the operator that is being built, if a run can go on behind it;
+ *  takes back the failure then. code: the failure. Returns it, or OK. (cut.c) */
+IFD_NODISCARD enum ifd_code ifd_tflite_make_cut(struct ifd_tflite_build *b, enum ifd_code code,
+                                                struct ifd_cut *ret);
+/** Takes the values of options->resume: tensors get theirs. (cut.c) */
+IFD_NODISCARD enum ifd_code ifd_tflite_take_resumed(struct ifd_tflite_build *b);
 
 #endif

@@ -58,6 +58,8 @@ struct ifd_tflite_call {
     const struct ifd_tflite_operator *op;
     const uint32_t *input; /* values of all inputs in the file; IFD_NONE if absent */
     uint32_t input_count, output_count;
+    /** Written by the rule: a value whose content it needs, which is not constant. */
+    uint32_t *wanted;
 };
 
 /** A row: an operator of the format. */

@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-#define ONNX IFD_SOURCE_DIR "/tests/fuzz/corpus/onnx/"
+#define ONNX   IFD_SOURCE_DIR "/tests/fuzz/corpus/onnx/"
+#define TFLITE IFD_SOURCE_DIR "/tests/fuzz/corpus/tflite/"
 
 static struct ifd_tensor tensor(enum ifd_dtype dtype, struct ifd_shape shape, const void *data,
                                 size_t bytes)
@@ -39,11 +40,10 @@ static void expect_above(struct model_file *f, const float *x, int64_t rows, flo
 
 static const float values[12] = {1, 5, -2, 8, 3, 0, 4, 4, -7, 9, 2, 6};
 
-static void results_have_the_size_that_data_decides(void)
+static void expect_found(const char *path)
 {
     struct model_file f;
-    model_file_begin(&f, ONNX "found.onnx",
-                     &(struct model_file_options){.model = {.releases_weights = true}});
+    model_file_begin(&f, path, &(struct model_file_options){.model = {.releases_weights = true}});
     EXPECT(f.info->has_open_dims);
     EXPECT_INT(f.info->output_count, 2);
     EXPECT(ifd_shape_equal(&f.info->output[0].desc.shape, &SHAPE(-1)));
@@ -55,6 +55,12 @@ static void results_have_the_size_that_data_decides(void)
     expect_above(&f, values, 1, 3.5F);
     expect_above(&f, values, 3, 3.5F);
     model_file_end(&f);
+}
+
+static void results_have_the_size_that_data_decides(void)
+{
+    expect_found(ONNX "found.onnx");
+    expect_found(TFLITE "good_found.tflite");
 }
 
 static void sizes_beyond_the_limit_are_refused_and_the_next_are_served(void)
@@ -72,6 +78,56 @@ static void sizes_beyond_the_limit_are_refused_and_the_next_are_served(void)
     EXPECT_CODE(model_file_run(&f), IFD_TOO_LARGE, &f.err);
     expect_above(&f, values, 2, 3.5F);
     expect_above(&f, values, 2, 100);
+    model_file_end(&f);
+}
+
+/* Of range_by_data: y = 0 … a + b - 1. */
+static void computed_limits_decide_the_size_of_a_range(void)
+{
+    struct model_file f;
+    model_file_begin(&f, TFLITE "good_range_by_data.tflite", NULL);
+    for (int32_t a = 0; a < 4; a++) {
+        const int32_t b = 2;
+        f.in[0] = tensor(IFD_S32, (struct ifd_shape){0}, &a, sizeof(a));
+        f.in[1] = tensor(IFD_S32, (struct ifd_shape){0}, &b, sizeof(b));
+        REQUIRE_OK(model_file_run(&f), &f.err);
+        EXPECT(ifd_shape_equal(&f.out[0].shape, &SHAPE(a + b)));
+        EXPECT_INT(((const int32_t *)f.out[0].data)[a + b - 1], a + b - 1);
+    }
+    const int32_t many = 1 << 28;
+    f.in[0] = tensor(IFD_S32, (struct ifd_shape){0}, &many, sizeof(many));
+    EXPECT_CODE(model_file_run(&f), IFD_TOO_LARGE, &f.err);
+    model_file_end(&f);
+}
+
+/* Of dense_by_data: 5 at 0, 7 at 2, else -1. */
+static void an_operator_of_several_nodes_asks_for_its_shape(void)
+{
+    static const float wanted[4] = {5, -1, 7, -1};
+    struct model_file f;
+    model_file_begin(&f, TFLITE "good_dense_by_data.tflite", NULL);
+    for (int32_t dim = 3; dim < 5; dim++) {
+        f.in[0] = tensor(IFD_S32, SHAPE(1), &dim, sizeof(dim));
+        REQUIRE_OK(model_file_run(&f), &f.err);
+        EXPECT(ifd_shape_equal(&f.out[0].shape, &SHAPE(dim)));
+        EXPECT(memcmp(f.out[0].data, wanted, (size_t)dim * sizeof(*wanted)) == 0);
+    }
+    model_file_end(&f);
+}
+
+/* In the order in which they first appear. */
+static void different_elements_are_found(void)
+{
+    static const int32_t x[6] = {4, 1, 4, 7, 1, 1}, y[3] = {4, 1, 7};
+    static const int64_t at[6] = {0, 1, 0, 2, 1, 1};
+    struct model_file f;
+    model_file_begin(&f, TFLITE "good_unique.tflite", NULL);
+    f.in[0] = tensor(IFD_S32, SHAPE(6), x, sizeof(x));
+    REQUIRE_OK(model_file_run(&f), &f.err);
+    EXPECT(ifd_shape_equal(&f.out[0].shape, &SHAPE(3)));
+    EXPECT(memcmp(f.out[0].data, y, sizeof(y)) == 0);
+    EXPECT_INT(f.out[1].bytes, sizeof(at));
+    EXPECT(memcmp(f.out[1].data, at, sizeof(at)) == 0);
     model_file_end(&f);
 }
 
@@ -185,6 +241,8 @@ static void every_failed_allocation_is_reported(void)
 {
     model_file_torture(&(struct model_file_torture){
         .path = ONNX "found.onnx", .run = run_above, .rounds_at_least = 20});
+    model_file_torture(&(struct model_file_torture){
+        .path = TFLITE "good_found.tflite", .run = run_above, .rounds_at_least = 20});
 }
 
 int main(int argc, char **argv)
@@ -192,6 +250,9 @@ int main(int argc, char **argv)
     static const struct test_case cases[] = {
         T(results_have_the_size_that_data_decides),
         T(sizes_beyond_the_limit_are_refused_and_the_next_are_served),
+        T(computed_limits_decide_the_size_of_a_range),
+        T(an_operator_of_several_nodes_asks_for_its_shape),
+        T(different_elements_are_found),
         T(requests_hand_over_sizes),
         T(a_node_may_ask_for_computed_numbers_twice),
         T(loops_whose_values_grow_run),
