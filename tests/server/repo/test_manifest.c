@@ -302,6 +302,8 @@ static void broken_text_is_refused_with_the_line(void)
     expect_refused("a: [1, 2", IFD_CORRUPT, "text ends");
     expect_refused("a: \"\\q\"", IFD_CORRUPT, "an escape");
     expect_refused("a: \"\\000\"", IFD_CORRUPT, "an escape");
+    expect_refused("a: \"\\u0000\"", IFD_CORRUPT, "other than NUL");
+    expect_refused("{ a: 1 }\nb: 2", IFD_CORRUPT, "config.pbtxt:2: found \"b:\", expected the end");
     expect_refused("a: @", IFD_CORRUPT, "a value");
     expect_refused("a: \"\\ud83d\"", IFD_CORRUPT, "an escape");
     expect_refused("a: \"\\ud83d\\u0041\"", IFD_CORRUPT, "an escape");
@@ -366,20 +368,6 @@ static void values_where_messages_belong_are_refused(void)
 
 static void what_would_change_meaning_is_refused(void)
 {
-    expect_refused("sequence_batching { control_input { name: \"START\" } }", IFD_INVALID,
-                   "control_input needs a name and a control");
-    expect_refused("sequence_batching { control_input { name: \"START\" control { kind: "
-                   "CONTROL_SEQUENCE_START int32_false_true: [ 0 ] } } }",
-                   IFD_INVALID, "with two values");
-    expect_refused("sequence_batching { control_input { name: \"START\" control { kind: "
-                   "CONTROL_SEQUENCE_START int32_false_true: [ 0, 1.5 ] } } }",
-                   IFD_INVALID, "a number of its type");
-    expect_refused("sequence_batching { control_input { name: \"ID\" control { kind: "
-                   "CONTROL_SEQUENCE_CORRID data_type: TYPE_STRING } } }",
-                   IFD_UNSUPPORTED, "CONTROL_SEQUENCE_CORRID of type BYTES");
-    expect_refused(
-        "sequence_batching { control_input { name: \"START\" control { kind: START } } }",
-        IFD_INVALID, "CONTROL_SEQUENCE_START, _END");
     expect_refused("ensemble_scheduling { }", IFD_UNSUPPORTED, "ensemble_scheduling");
     expect_refused("model_repository_agents { agents { name: \"checksum\" } }", IFD_UNSUPPORTED,
                    "model_repository_agents");
