@@ -7,13 +7,18 @@
 
 #include <string.h>
 
+struct ifd_engine_options test_engine_options(bool with_fake)
+{
+    static const struct ifd_backend *const backends[] = {&fake_backend, &ifd_backend_cpuref};
+    return (struct ifd_engine_options){.backends = backends + (with_fake ? 0 : 1),
+                                       .backend_count = with_fake ? 2 : 1};
+}
+
 enum ifd_code test_engine(const struct ifd_alloc *alloc, bool with_fake,
                           struct ifd_engine **ret_engine, struct ifd_err *err)
 {
-    static const struct ifd_backend *const backends[] = {&fake_backend, &ifd_backend_cpuref};
-    const struct ifd_engine_options options = {.alloc = alloc,
-                                               .backends = backends + (with_fake ? 0 : 1),
-                                               .backend_count = with_fake ? 2 : 1};
+    struct ifd_engine_options options = test_engine_options(with_fake);
+    options.alloc = alloc;
     return ifd_engine_create(&options, ret_engine, err);
 }
 
@@ -45,6 +50,37 @@ void test_engine_set_cpu(struct ifd_engine *engine, const struct ifd_cpu *cpu)
     for (uint32_t i = 0; i < engine->registry.count; i++) {
         engine->registry.slot[i].host.cpu = *cpu;
     }
+}
+
+void graph_model_begin(struct graph_model *m, const struct ifd_engine_options *options,
+                       uint32_t max_threads)
+{
+    struct ifd_engine_options engine = options ? *options : test_engine_options(false);
+    struct ifd_err err = {0};
+    *m = (struct graph_model){0};
+    fail_alloc_init(&m->fail, 0);
+    engine.alloc = &m->fail.alloc;
+    REQUIRE_OK(ifd_engine_create(&engine, &m->engine, &err), &err);
+    REQUIRE_OK(ifd_model_create(m->engine, &(struct ifd_model_options){.max_threads = max_threads},
+                                &m->model, &err),
+               &err);
+}
+
+void graph_model_plan(struct graph_model *m, uint32_t max_batch)
+{
+    struct ifd_err err = {0};
+    REQUIRE_OK(test_model_build(m->model, &err), &err);
+    REQUIRE_OK(ifd_instance_create(m->model, &(struct ifd_instance_options){.max_batch = max_batch},
+                                   &m->instance, &err),
+               &err);
+}
+
+void graph_model_end(struct graph_model *m)
+{
+    ifd_instance_destroy(m->instance);
+    ifd_model_destroy(m->model);
+    ifd_engine_destroy(m->engine);
+    fail_alloc_finish(&m->fail);
 }
 
 struct test_run test_run_open(const struct test_run_options *options)

@@ -4,9 +4,11 @@
 #define INFERD_TESTS_SUPPORT_MODEL_H
 
 #include "engine/model/model.h"
+#include "tests/support/fail_alloc.h"
 #include "tests/support/graph.h"
 
-/** An engine whose backends are Fake and CpuRef, or CpuRef alone. */
+/** Options of an engine whose backends are Fake and CpuRef, or CpuRef alone; an engine of them. */
+struct ifd_engine_options test_engine_options(bool with_fake);
 IFD_NODISCARD enum ifd_code test_engine(const struct ifd_alloc *alloc, bool with_fake,
                                         struct ifd_engine **ret_engine, struct ifd_err *err);
 
@@ -16,6 +18,27 @@ void test_engine_set_cpu(struct ifd_engine *engine, const struct ifd_cpu *cpu);
 /** Optimizes and plans what the test has put into model->graph; ports are named after the
  *  values. */
 IFD_NODISCARD enum ifd_code test_model_build(struct ifd_model *model, struct ifd_err *err);
+
+/** A model of a graph that the test builds, over an allocator that can fail. Every function ends the
+ *  test if something fails.
+ *
+ *      graph_model_begin(&m, NULL, 1);
+ *      … nodes into m.model->graph …
+ *      graph_model_plan(&m, 0);
+ *      … m.instance …
+ *      graph_model_end(&m);                  expects that all memory is back */
+struct graph_model {
+    struct fail_alloc fail;
+    struct ifd_engine *engine;
+    struct ifd_model *model;
+    struct ifd_instance *instance;
+};
+/** options: the allocator is set here; NULL: CpuRef alone. */
+void graph_model_begin(struct graph_model *m, const struct ifd_engine_options *options,
+                       uint32_t max_threads);
+/** The graph is complete: plans it, and makes the instance. */
+void graph_model_plan(struct graph_model *m, uint32_t max_batch);
+void graph_model_end(struct graph_model *m);
 
 /** One graph on one backend, from engine to results. Every function ends the test if something
  *  fails.

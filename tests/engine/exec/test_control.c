@@ -1,14 +1,10 @@
 /* Branches and loops: graphs that a node names, with plans of their own. */
-#include "tests/support/fail_alloc.h"
 #include "tests/support/model.h"
 
 #include <string.h>
 
 struct fixture {
-    struct fail_alloc fail;
-    struct ifd_engine *engine;
-    struct ifd_model *model;
-    struct ifd_instance *instance;
+    struct graph_model m;
     float x[2];
     int32_t n;
     bool flag;
@@ -19,28 +15,14 @@ struct fixture {
 
 static void begin(struct fixture *f)
 {
+    const struct ifd_engine_options options = test_engine_options(true);
     *f = (struct fixture){.x = {3, -5}};
-    fail_alloc_init(&f->fail, 0);
-    REQUIRE_OK(test_engine(&f->fail.alloc, true, &f->engine, &f->err), &f->err);
-    REQUIRE_OK(ifd_model_create(f->engine, &(struct ifd_model_options){.max_threads = 1}, &f->model,
-                                &f->err),
-               &f->err);
-}
-
-static void plan(struct fixture *f)
-{
-    REQUIRE_OK(test_model_build(f->model, &f->err), &f->err);
-    REQUIRE_OK(
-        ifd_instance_create(f->model, &(struct ifd_instance_options){0}, &f->instance, &f->err),
-        &f->err);
+    graph_model_begin(&f->m, &options, 1);
 }
 
 static void end(struct fixture *f)
 {
-    ifd_instance_destroy(f->instance);
-    ifd_model_destroy(f->model);
-    ifd_engine_destroy(f->engine);
-    fail_alloc_finish(&f->fail);
+    graph_model_end(&f->m);
 }
 
 static struct ifd_tensor tensor(enum ifd_dtype dtype, struct ifd_shape shape, void *data,
@@ -59,7 +41,7 @@ static enum ifd_code run(struct fixture *f, bool has_flag)
     memset(f->out, 0, sizeof(f->out));
     const struct ifd_io io = {
         .input = f->input, .output = f->out, .batch = 1, .deadline_ns = f->deadline_ns};
-    return ifd_instance_run(f->instance, &io, 1, &f->err);
+    return ifd_instance_run(f->m.instance, &io, 1, &f->err);
 }
 
 static float at(const struct fixture *f, int output, int i)
@@ -105,11 +87,11 @@ static uint32_t node(struct ifd_graph *g, enum ifd_op op, uint32_t a, uint32_t b
 /* A graph that nodes of the model name. */
 static struct ifd_graph *inner(struct fixture *f)
 {
-    struct ifd_graph *g = ifd_arena_take(&f->model->arena, sizeof(*g));
+    struct ifd_graph *g = ifd_arena_take(&f->m.model->arena, sizeof(*g));
     REQUIRE(g != NULL);
-    ifd_graph_init(g, &f->model->arena);
-    g->next = f->model->graph.next;
-    f->model->graph.next = g;
+    ifd_graph_init(g, &f->m.model->arena);
+    g->next = f->m.model->graph.next;
+    f->m.model->graph.next = g;
     return g;
 }
 
@@ -145,13 +127,13 @@ static void begin_cond(struct fixture *f, enum ifd_op then, enum ifd_op otherwis
 {
     begin(f);
     const struct ifd_cond_attrs attrs = {{branch(f, then), branch(f, otherwise)}};
-    struct ifd_graph *g = &f->model->graph;
+    struct ifd_graph *g = &f->m.model->graph;
     const uint32_t input[] = {scalar(g, IFD_BOOL, "flag"), test_graph_f32(g, "x", SHAPE(2))};
     const uint32_t y = test_graph_f32(g, "y", SHAPE(2));
     REQUIRE_OK(add(g, IFD_OP_COND, &attrs, input, 2, &y, 1, &f->err), &f->err);
     const uint32_t z = test_graph_op1(g, IFD_OP_ABS, y, "z");
     set_io(g, input, 2, (const uint32_t[]){y, z}, 2);
-    plan(f);
+    graph_model_plan(&f->m, 0);
 }
 
 /* i < n */
@@ -182,14 +164,14 @@ static void begin_loop(struct fixture *f, int32_t step)
     static const float ones[2] = {1, 1};
     begin(f);
     const struct ifd_loop_attrs attrs = {condition(f), body(f, step)};
-    struct ifd_graph *g = &f->model->graph;
+    struct ifd_graph *g = &f->m.model->graph;
     const uint32_t n = scalar(g, IFD_S32, "n"), x = test_graph_f32(g, "x", SHAPE(2));
     const uint32_t input[] = {number(g, 0), x, test_graph_constant(g, "ones", SHAPE(2), ones), n};
     const uint32_t output[] = {scalar(g, IFD_S32, "turns"), test_graph_f32(g, "a", SHAPE(2)),
                                test_graph_f32(g, "b", SHAPE(2))};
     REQUIRE_OK(add(g, IFD_OP_LOOP, &attrs, input, 4, output, 3, &f->err), &f->err);
     set_io(g, (const uint32_t[]){n, x}, 2, output, 3);
-    plan(f);
+    graph_model_plan(&f->m, 0);
 }
 
 /* ---- cases ---- */
@@ -250,7 +232,7 @@ static void graphs_that_do_not_fit_are_refused(void)
 {
     struct fixture f;
     begin(&f);
-    struct ifd_graph *g = &f.model->graph;
+    struct ifd_graph *g = &f.m.model->graph;
     const struct ifd_cond_attrs cond = {{branch(&f, IFD_OP_NEG), NULL}};
     const struct ifd_loop_attrs loop = {branch(&f, IFD_OP_NEG), branch(&f, IFD_OP_NEG)};
     const uint32_t flag = scalar(g, IFD_BOOL, "flag"), x = test_graph_f32(g, "x", SHAPE(2));
@@ -266,8 +248,8 @@ static void graphs_that_do_not_fit_are_refused(void)
         EXPECT_HAS(f.err.text, part[i]);
         g->node_count = 0;
     }
-    ifd_model_destroy(f.model);
-    f.model = NULL;
+    ifd_model_destroy(f.m.model);
+    f.m.model = NULL;
     end(&f);
 }
 
@@ -279,18 +261,18 @@ static void every_failed_allocation_is_reported(void)
     while (failed) {
         begin(&f);
         const struct ifd_cond_attrs attrs = {{branch(&f, IFD_OP_NEG), branch(&f, IFD_OP_ABS)}};
-        struct ifd_graph *g = &f.model->graph;
+        struct ifd_graph *g = &f.m.model->graph;
         const uint32_t input[] = {scalar(g, IFD_BOOL, "flag"), test_graph_f32(g, "x", SHAPE(2))};
         const uint32_t y = test_graph_f32(g, "y", SHAPE(2));
         REQUIRE_OK(add(g, IFD_OP_COND, &attrs, input, 2, &y, 1, &f.err), &f.err);
         set_io(g, input, 2, &y, 1);
-        fail_alloc_arm(&f.fail, ++k, false);
-        enum ifd_code code = test_model_build(f.model, &f.err);
+        fail_alloc_arm(&f.m.fail, ++k, false);
+        enum ifd_code code = test_model_build(f.m.model, &f.err);
         if (code == IFD_OK) {
-            code = ifd_instance_create(f.model, &(struct ifd_instance_options){0}, &f.instance,
+            code = ifd_instance_create(f.m.model, &(struct ifd_instance_options){0}, &f.m.instance,
                                        &f.err);
         }
-        failed = f.fail.failed;
+        failed = f.m.fail.failed;
         EXPECT_CODE(code, failed ? IFD_NOMEM : IFD_OK, &f.err);
         end(&f);
     }

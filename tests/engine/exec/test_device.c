@@ -1,6 +1,5 @@
 /* Runs that go through devices with memory of their own. */
 #include "backends/cpuref/cpuref.h"
-#include "tests/support/fail_alloc.h"
 #include "tests/support/fake_backend.h"
 #include "tests/support/fake_device.h"
 #include "tests/support/model.h"
@@ -12,10 +11,7 @@
 
 struct fixture {
     char told[200]; /* what backend_changed said */
-    struct fail_alloc fail;
-    struct ifd_engine *engine;
-    struct ifd_model *model;
-    struct ifd_instance *instance;
+    struct graph_model m;
 };
 
 static void hear(void *context, const char *backend, const struct ifd_err *reason)
@@ -31,37 +27,17 @@ static void begin(struct fixture *f)
 {
     static const struct ifd_backend *const backends[] = {&fake_device, &fake_device2,
                                                          &ifd_backend_cpuref};
-    struct ifd_err err = {0};
+    const struct ifd_engine_options options = {
+        .backends = backends, .backend_count = 3, .backend_changed = hear, .backend_context = f};
     *f = (struct fixture){0};
     fake_device_state = (struct fake_device_state){0};
     fake_device_takes_all(1);
-    fail_alloc_init(&f->fail, 0);
-    const struct ifd_engine_options options = {.alloc = &f->fail.alloc,
-                                               .backends = backends,
-                                               .backend_count = 3,
-                                               .backend_changed = hear,
-                                               .backend_context = f};
-    REQUIRE_OK(ifd_engine_create(&options, &f->engine, &err), &err);
-    REQUIRE_OK(
-        ifd_model_create(f->engine, &(struct ifd_model_options){.max_threads = 2}, &f->model, &err),
-        &err);
-}
-
-static void build(struct fixture *f, uint32_t max_batch)
-{
-    struct ifd_err err = {0};
-    REQUIRE_OK(test_model_build(f->model, &err), &err);
-    REQUIRE_OK(ifd_instance_create(f->model, &(struct ifd_instance_options){.max_batch = max_batch},
-                                   &f->instance, &err),
-               &err);
+    graph_model_begin(&f->m, &options, 2);
 }
 
 static void end(struct fixture *f)
 {
-    ifd_instance_destroy(f->instance);
-    ifd_model_destroy(f->model);
-    ifd_engine_destroy(f->engine);
-    fail_alloc_finish(&f->fail);
+    graph_model_end(&f->m);
     EXPECT_INT(fake_device_state.contexts, 0);
     EXPECT_INT(fake_device_state.bound, 0);
 }
@@ -79,11 +55,18 @@ static void there_and_back(struct ifd_graph *g)
     REQUIRE_OK(ifd_graph_set_io(g, &x, 1, (const uint32_t[]){y, abs}, 2, &err), &err);
 }
 
+static void begin_there_and_back(struct fixture *f, uint32_t max_batch)
+{
+    begin(f);
+    there_and_back(&f->m.model->graph);
+    graph_model_plan(&f->m, max_batch);
+}
+
 static enum ifd_code run(struct fixture *f, struct ifd_tensor *x, struct ifd_tensor *out,
                          struct ifd_err *err)
 {
     const struct ifd_io io = {.input = x, .output = out, .batch = x->shape.dim[0]};
-    return ifd_instance_run(f->instance, &io, 1, err);
+    return ifd_instance_run(f->m.instance, &io, 1, err);
 }
 
 static struct ifd_tensor ask(int64_t batch, struct test_random *random)
@@ -102,7 +85,7 @@ static void expect_run(struct fixture *f, int64_t batch, struct test_random *ran
     REQUIRE_OK(run(f, &x, out, &err), &err);
     for (int64_t b = 0; b < batch; b++) {
         float y[CHANNELS], abs[CHANNELS];
-        test_graph_interpret(&f->model->graph, (const void *[]){(float *)x.data + b * CHANNELS},
+        test_graph_interpret(&f->m.model->graph, (const void *[]){(float *)x.data + b * CHANNELS},
                              (void *[]){y, abs});
         EXPECT_BYTES((float *)out[0].data + b * CHANNELS, y, sizeof(y));
         EXPECT_BYTES((float *)out[1].data + b * CHANNELS, abs, sizeof(abs));
@@ -114,9 +97,7 @@ static void values_cross_once_each_way_and_are_waited_for(void)
 {
     struct test_random random = {.state = 1};
     struct fixture f;
-    begin(&f);
-    there_and_back(&f.model->graph);
-    build(&f, 1);
+    begin_there_and_back(&f, 1);
     for (int i = 0; i < 3; i++) {
         expect_run(&f, 1, &random);
     }
@@ -131,9 +112,7 @@ static void every_batch_size_runs_in_one_context(void)
 {
     struct test_random random = {.state = 2};
     struct fixture f;
-    begin(&f);
-    there_and_back(&f.model->graph);
-    build(&f, 40);
+    begin_there_and_back(&f, 40);
     EXPECT_INT(fake_device_state.contexts, 1);
     for (int64_t batch = 1; batch <= 40; batch += 3) {
         expect_run(&f, batch, &random);
@@ -148,11 +127,11 @@ static void a_large_batch_goes_there_as_a_whole(void)
     struct ifd_err err = {0};
     struct fixture f;
     begin(&f);
-    struct ifd_graph *g = &f.model->graph;
+    struct ifd_graph *g = &f.m.model->graph;
     const uint32_t x = test_graph_f32(g, "x", SHAPE(1, SAMPLE));
     const uint32_t y = test_graph_op1(g, IFD_OP_ABS, x, "y");
     REQUIRE_OK(ifd_graph_set_io(g, &x, 1, &y, 1, &err), &err);
-    build(&f, BATCH);
+    graph_model_plan(&f.m, BATCH);
     struct ifd_tensor in = test_tensor_f32(SHAPE(BATCH, SAMPLE)), out = {0};
     const size_t last = (size_t)BATCH * SAMPLE - 1;
     memset(in.data, 0, in.bytes);
@@ -169,25 +148,21 @@ static void a_run_on_a_device_allocates_nothing(void)
 {
     struct test_random random = {.state = 3};
     struct fixture f;
-    begin(&f);
-    there_and_back(&f.model->graph);
-    build(&f, 1);
-    const long before = f.fail.requests;
+    begin_there_and_back(&f, 1);
+    const long before = f.m.fail.requests;
     expect_run(&f, 1, &random);
-    EXPECT_INT(f.fail.requests, before);
+    EXPECT_INT(f.m.fail.requests, before);
     end(&f);
 }
 
 static void copies_are_steps_with_their_bytes(void)
 {
     struct fixture f;
-    begin(&f);
-    there_and_back(&f.model->graph);
-    build(&f, 1);
+    begin_there_and_back(&f, 1);
     uint32_t there = 0, back = 0;
-    for (uint32_t i = 0; i < ifd_model_step_count(f.model); i++) {
+    for (uint32_t i = 0; i < ifd_model_step_count(f.m.model); i++) {
         struct ifd_plan_step step;
-        ifd_model_step(f.model, i, &step);
+        ifd_model_step(f.m.model, i, &step);
         there += strcmp(step.step.kernel, "host to dev, 20 bytes") == 0;
         back += strcmp(step.step.kernel, "dev to host, 20 bytes") == 0;
     }
@@ -201,14 +176,12 @@ static void a_profile_counts_what_devices_do(void)
     struct test_random random = {.state = 4};
     struct fixture f;
     uint64_t ns[32] = {0};
-    begin(&f);
-    there_and_back(&f.model->graph);
-    build(&f, 1);
-    const uint32_t steps = ifd_model_step_count(f.model);
+    begin_there_and_back(&f, 1);
+    const uint32_t steps = ifd_model_step_count(f.m.model);
     REQUIRE(steps <= 32);
-    ifd_instance_profile(f.instance, true);
+    ifd_instance_profile(f.m.instance, true);
     expect_run(&f, 1, &random);
-    ifd_instance_step_ns(f.instance, ns, steps);
+    ifd_instance_step_ns(f.m.instance, ns, steps);
     for (uint32_t i = 0; i < steps; i++) {
         EXPECT(ns[i] > 0);
     }
@@ -224,8 +197,8 @@ static void two_devices_share_a_model(void)
     begin(&f);
     fake_device_state.cost_ns[0][IFD_OP_SUB] = 0;
     fake_device_state.cost_ns[1][IFD_OP_SUB] = 1;
-    there_and_back(&f.model->graph);
-    build(&f, 1);
+    there_and_back(&f.m.model->graph);
+    graph_model_plan(&f.m, 1);
     EXPECT_INT(fake_device_state.contexts, 2);
     expect_run(&f, 1, &random);
     EXPECT_INT(fake_device_state.writes, 4); /* x, abs to Dev2, exp, sum to Dev */
@@ -241,17 +214,17 @@ static void random_graphs_on_devices_run_as_the_interpreter_says(void)
         struct fixture f;
         struct ifd_err err = {0};
         begin(&f);
-        test_graph_random(&f.model->graph, &random, 2, CHANNELS,
+        test_graph_random(&f.m.model->graph, &random, 2, CHANNELS,
                           (uint32_t)test_random_int(&random, 1, 30));
         struct ifd_tensor x[2] = {ask(2, &random), ask(2, &random)};
         float want[3][2 * CHANNELS];
-        build(&f, 2);
-        test_graph_interpret(&f.model->graph, (const void *[]){x[0].data, x[1].data},
+        graph_model_plan(&f.m, 2);
+        test_graph_interpret(&f.m.model->graph, (const void *[]){x[0].data, x[1].data},
                              (void *[]){want[0], want[1], want[2]});
         struct ifd_tensor out[3] = {0};
         const struct ifd_io io = {.input = x, .output = out, .batch = 2};
-        REQUIRE_OK(ifd_instance_run(f.instance, &io, 1, &err), &err);
-        for (uint32_t i = 0; i < ifd_model_info(f.model)->output_count; i++) {
+        REQUIRE_OK(ifd_instance_run(f.m.instance, &io, 1, &err), &err);
+        for (uint32_t i = 0; i < ifd_model_info(f.m.model)->output_count; i++) {
             EXPECT_BYTES(out[i].data, want[i], sizeof(want[i]));
         }
         ifd_release_tensor(ifd_alloc_system(), x[0].data, x[0].bytes);
@@ -262,10 +235,10 @@ static void random_graphs_on_devices_run_as_the_interpreter_says(void)
 
 static enum ifd_code try_build(struct fixture *f, struct ifd_err *err)
 {
-    enum ifd_code code = test_model_build(f->model, err);
+    enum ifd_code code = test_model_build(f->m.model, err);
     if (code == IFD_OK) {
-        code = ifd_instance_create(f->model, &(struct ifd_instance_options){.max_batch = 1},
-                                   &f->instance, err);
+        code = ifd_instance_create(f->m.model, &(struct ifd_instance_options){.max_batch = 1},
+                                   &f->m.instance, err);
     }
     return code;
 }
@@ -276,7 +249,7 @@ static void an_instance_that_a_device_refuses_leaves_nothing(void)
         struct fixture f;
         struct ifd_err err = {0};
         begin(&f);
-        there_and_back(&f.model->graph);
+        there_and_back(&f.m.model->graph);
         fake_device_state.fails_at = k;
         fake_device_state.fails_with = IFD_NOMEM;
         const enum ifd_code code = try_build(&f, &err);
@@ -301,12 +274,12 @@ static void no_memory_for_an_instance_leaves_nothing_on_the_device(void)
         struct fixture f;
         struct ifd_err err = {0};
         begin(&f);
-        there_and_back(&f.model->graph);
-        REQUIRE_OK(test_model_build(f.model, &err), &err);
-        fail_alloc_arm(&f.fail, k, false);
+        there_and_back(&f.m.model->graph);
+        REQUIRE_OK(test_model_build(f.m.model, &err), &err);
+        fail_alloc_arm(&f.m.fail, k, false);
         const enum ifd_code code = ifd_instance_create(
-            f.model, &(struct ifd_instance_options){.max_batch = 2}, &f.instance, &err);
-        const bool failed = f.fail.failed;
+            f.m.model, &(struct ifd_instance_options){.max_batch = 2}, &f.m.instance, &err);
+        const bool failed = f.m.fail.failed;
         if (failed) {
             EXPECT_CODE(code, IFD_NOMEM, &err);
         }
@@ -323,7 +296,7 @@ static void no_memory_for_an_instance_leaves_nothing_on_the_device(void)
 /* As if the pause were over. */
 static void pass_the_pause(struct fixture *f)
 {
-    f->engine->registry.slot[0].health.retry_ns = 1;
+    f->m.engine->registry.slot[0].health.retry_ns = 1;
 }
 
 static void lose(uint32_t call)
@@ -336,10 +309,10 @@ static void expect_degraded(const struct fixture *f, bool degraded, uint64_t fai
 {
     struct ifd_backend_info info;
     struct ifd_err err = {0};
-    ifd_engine_backend_info(f->engine, 0, &info);
+    ifd_engine_backend_info(f->m.engine, 0, &info);
     EXPECT_INT(info.degraded, degraded);
     EXPECT_INT(info.failures, failures);
-    EXPECT_CODE(ifd_engine_check_health(f->engine, &err), degraded ? IFD_UNAVAILABLE : IFD_OK,
+    EXPECT_CODE(ifd_engine_check_health(f->m.engine, &err), degraded ? IFD_UNAVAILABLE : IFD_OK,
                 &err);
     if (degraded) {
         EXPECT_HAS(err.text, "backend Dev: ");
@@ -356,8 +329,8 @@ static void a_run_that_loses_its_device_ends_on_the_next_backend(void)
     while (was_lost) {
         struct fixture f;
         begin(&f);
-        there_and_back(&f.model->graph);
-        build(&f, 1);
+        there_and_back(&f.m.model->graph);
+        graph_model_plan(&f.m, 1);
         lose(++k);
         expect_run(&f, 1, &random);
         was_lost = fake_device_state.fails_at == 0;
@@ -373,9 +346,7 @@ static void a_lost_device_is_left_alone_until_its_pause_is_over(void)
 {
     struct test_random random = {.state = 7};
     struct fixture f;
-    begin(&f);
-    there_and_back(&f.model->graph);
-    build(&f, 1);
+    begin_there_and_back(&f, 1);
     lose(1);
     expect_run(&f, 1, &random);
     EXPECT_INT(fake_device_state.contexts, 0); /* its memory went back */
@@ -394,10 +365,8 @@ static void pauses_double_while_trials_fail(void)
 {
     struct test_random random = {.state = 8};
     struct fixture f;
-    begin(&f);
-    there_and_back(&f.model->graph);
-    build(&f, 1);
-    const struct ifd_health *health = &f.engine->registry.slot[0].health;
+    begin_there_and_back(&f, 1);
+    const struct ifd_health *health = &f.m.engine->registry.slot[0].health;
     for (uint64_t seconds = 1; seconds < 200; seconds *= 2) {
         lose(1); /* the first one in the run, the others in a trial: a context */
         expect_run(&f, 1, &random);
@@ -416,9 +385,9 @@ static void an_instance_begins_without_a_device_that_is_lost(void)
     for (uint32_t k = 1; k <= 3; k++) { /* context, two partitions */
         struct fixture f;
         begin(&f);
-        there_and_back(&f.model->graph);
+        there_and_back(&f.m.model->graph);
         lose(k);
-        build(&f, 4);
+        graph_model_plan(&f.m, 4);
         expect_degraded(&f, true, 1);
         expect_run(&f, 3, &random);
         pass_the_pause(&f);
@@ -433,9 +402,9 @@ static void constants_stay_for_the_next_backend(void)
 {
     struct fixture f;
     begin(&f);
-    f.model->releases_weights = true;
-    there_and_back(&f.model->graph);
-    build(&f, 1);
+    f.m.model->releases_weights = true;
+    there_and_back(&f.m.model->graph);
+    graph_model_plan(&f.m, 1);
     EXPECT(!fake_device_state.may_release);
     end(&f);
 }
@@ -446,10 +415,10 @@ static void without_another_backend_a_run_says_what_was_lost(void)
     struct fixture f;
     struct ifd_err err = {0};
     begin(&f);
-    const uint32_t x = test_graph_f32(&f.model->graph, "x", SHAPE(1, CHANNELS));
-    test_graph_io(&f.model->graph, x, test_graph_op1(&f.model->graph, IFD_OP_TANH, x, "y"));
-    f.model->preference_count = 1;
-    build(&f, 1);
+    const uint32_t x = test_graph_f32(&f.m.model->graph, "x", SHAPE(1, CHANNELS));
+    test_graph_io(&f.m.model->graph, x, test_graph_op1(&f.m.model->graph, IFD_OP_TANH, x, "y"));
+    f.m.model->preference_count = 1;
+    graph_model_plan(&f.m, 1);
     struct ifd_tensor in = ask(1, &random), out = {0};
     lose(1);
     for (int i = 0; i < 2; i++) { /* the second time the device is not asked */
@@ -468,9 +437,7 @@ static void another_error_of_a_device_fails_the_run_only(void)
     struct test_random random = {.state = 12};
     struct fixture f;
     struct ifd_err err = {0};
-    begin(&f);
-    there_and_back(&f.model->graph);
-    build(&f, 1);
+    begin_there_and_back(&f, 1);
     struct ifd_tensor in = ask(1, &random), out[2] = {0};
     fake_device_state.fails_at = 2;
     fake_device_state.fails_with = IFD_NOMEM;
@@ -487,9 +454,7 @@ static void a_wrong_request_is_no_fault_of_the_device(void)
     struct test_random random = {.state = 13};
     struct fixture f;
     struct ifd_err err = {0};
-    begin(&f);
-    there_and_back(&f.model->graph);
-    build(&f, 1);
+    begin_there_and_back(&f, 1);
     struct ifd_tensor in = ask(1, &random), out[2] = {0};
     in.bytes--;
     EXPECT_CODE(run(&f, &in, out, &err), IFD_INVALID, &err);
@@ -509,14 +474,14 @@ static void no_memory_for_the_spare_instance_fails_the_run_only(void)
         struct fixture f;
         struct ifd_tensor out[2] = {0};
         begin(&f);
-        there_and_back(&f.model->graph);
-        build(&f, 1);
+        there_and_back(&f.m.model->graph);
+        graph_model_plan(&f.m, 1);
         lose(1);
-        fail_alloc_arm(&f.fail, k, false);
+        fail_alloc_arm(&f.m.fail, k, false);
         const enum ifd_code code = run(&f, &in, out, NULL);
-        failed = f.fail.failed;
+        failed = f.m.fail.failed;
         EXPECT_INT(code, failed ? IFD_UNAVAILABLE : IFD_OK);
-        fail_alloc_arm(&f.fail, 0, false);
+        fail_alloc_arm(&f.m.fail, 0, false);
         expect_run(&f, 1, &random);
         end(&f);
     }

@@ -1,4 +1,3 @@
-#include "tests/support/fail_alloc.h"
 #include "tests/support/model.h"
 
 #include <sched.h>
@@ -7,47 +6,28 @@
 #define CHANNELS 5
 
 struct fixture {
-    struct fail_alloc fail;
-    struct ifd_engine *engine;
-    struct ifd_model *model;
-    struct ifd_instance *instance;
+    struct graph_model m;
     struct ifd_tensor x, out[4]; /* of request; ask() makes x */
     struct ifd_io request;
 };
 
 static void begin(struct fixture *f, bool with_fake)
 {
-    struct ifd_err err = {0};
+    const struct ifd_engine_options options = test_engine_options(with_fake);
     *f = (struct fixture){0};
-    fail_alloc_init(&f->fail, 0);
-    REQUIRE_OK(test_engine(&f->fail.alloc, with_fake, &f->engine, &err), &err);
-    REQUIRE_OK(
-        ifd_model_create(f->engine, &(struct ifd_model_options){.max_threads = 2}, &f->model, &err),
-        &err);
-}
-
-static void build(struct fixture *f, uint32_t max_batch)
-{
-    struct ifd_err err = {0};
-    REQUIRE_OK(test_model_build(f->model, &err), &err);
-    REQUIRE_OK(ifd_instance_create(f->model, &(struct ifd_instance_options){.max_batch = max_batch},
-                                   &f->instance, &err),
-               &err);
+    graph_model_begin(&f->m, &options, 2);
 }
 
 static void end(struct fixture *f)
 {
     ifd_release_tensor(ifd_alloc_system(), f->x.data, f->x.bytes);
-    ifd_instance_destroy(f->instance);
-    ifd_model_destroy(f->model);
-    ifd_engine_destroy(f->engine);
-    fail_alloc_finish(&f->fail);
+    graph_model_end(&f->m);
 }
 
 /* y = |x| + 1, z = exp(-|x|): free batch, two outputs. */
 static void two_outputs(struct fixture *f, int64_t batch)
 {
-    struct ifd_graph *g = &f->model->graph;
+    struct ifd_graph *g = &f->m.model->graph;
     struct ifd_err err = {0};
     const float one[CHANNELS] = {1, 1, 1, 1, 1};
     const uint32_t x = test_graph_f32(g, "x", SHAPE(batch, CHANNELS));
@@ -62,7 +42,7 @@ static void two_outputs(struct fixture *f, int64_t batch)
 /* Batch not free: a reshape moves the batch to the dimension of softmax. Ports begin with 1. */
 static void one_by_one(struct fixture *f)
 {
-    struct ifd_graph *g = &f->model->graph;
+    struct ifd_graph *g = &f->m.model->graph;
     const uint32_t x = test_graph_f32(g, "x", SHAPE(1, CHANNELS));
     const uint32_t flat = test_graph_reshape(g, x, SHAPE(CHANNELS), "flat");
     const uint32_t soft = test_graph_op1(g, IFD_OP_SOFTMAX, flat, "soft");
@@ -97,7 +77,7 @@ static void begin_two(struct fixture *f, bool with_fake, uint32_t max_batch)
 {
     begin(f, with_fake);
     two_outputs(f, 1);
-    build(f, max_batch);
+    graph_model_plan(&f->m, max_batch);
 }
 
 /* Makes the request: batch samples of first, first - 1, …; outputs stay in the instance. */
@@ -111,7 +91,7 @@ static void ask(struct fixture *f, int64_t batch, float first)
 static void run(struct fixture *f)
 {
     struct ifd_err err = {0};
-    REQUIRE_OK(ifd_instance_run(f->instance, &f->request, 1, &err), &err);
+    REQUIRE_OK(ifd_instance_run(f->m.instance, &f->request, 1, &err), &err);
 }
 
 static void a_run_computes_and_leaves_results_in_the_instance(void)
@@ -166,8 +146,8 @@ static void only_padded_memory_is_worked_on_directly(void)
         f.x.capacity = y.capacity = y.bytes + (is_padded ? IFD_TENSOR_PAD : IFD_TENSOR_PAD - 1);
         f.out[0] = y;
         run(&f);
-        EXPECT_INT(f.instance->input[0] == f.x.data, is_padded);
-        EXPECT_INT(f.instance->output[0] == y.data, is_padded);
+        EXPECT_INT(f.m.instance->input[0] == f.x.data, is_padded);
+        EXPECT_INT(f.m.instance->output[0] == y.data, is_padded);
         EXPECT_CLOSE(at(&y, 4), 4, 0);
         release(&y, y.bytes);
         end(&f);
@@ -191,7 +171,7 @@ static void check_batch(struct fixture *f, const int64_t *counts, uint32_t calle
         }
         io[k] = (struct ifd_io){.input = &x[k], .output = out[k], .batch = counts[k]};
     }
-    REQUIRE_OK(ifd_instance_run(f->instance, io, callers, &err), &err);
+    REQUIRE_OK(ifd_instance_run(f->m.instance, io, callers, &err), &err);
     for (uint32_t k = 0; k < callers; k++) {
         EXPECT_INT(out[k][0].shape.dim[0], counts[k]);
         for (size_t i = 0; i < (size_t)counts[k] * CHANNELS; i++) {
@@ -211,9 +191,9 @@ static void one_model_runs_at_every_batch_size(void)
         struct fixture f;
         begin(&f, true);
         two_outputs(&f, file_batch);
-        build(&f, 70);
-        EXPECT(ifd_model_info(f.model)->batch_is_free);
-        EXPECT_INT(ifd_model_info(f.model)->input[0].desc.shape.dim[0], file_batch);
+        graph_model_plan(&f.m, 70);
+        EXPECT(ifd_model_info(f.m.model)->batch_is_free);
+        EXPECT_INT(ifd_model_info(f.m.model)->input[0].desc.shape.dim[0], file_batch);
         for (int64_t batch = 1; batch <= 70; batch++) {
             check_batch(&f, &batch, 1, batch % 2 == 0);
         }
@@ -280,8 +260,8 @@ static void only_an_instance_whose_batch_takes_several_runs_has_a_store(void)
     for (uint32_t i = 0; i < 2; i++) {
         struct fixture f;
         begin_two(&f, true, IFD_BATCH_DENSE + i);
-        EXPECT_INT(f.instance->store != NULL, i);
-        bytes[i] = ifd_instance_bytes(f.instance);
+        EXPECT_INT(f.m.instance->store != NULL, i);
+        bytes[i] = ifd_instance_bytes(f.m.instance);
         end(&f);
     }
     EXPECT_INT(bytes[1] - bytes[0], 2 * 384); /* two outputs of 17 * 20 bytes, aligned */
@@ -289,8 +269,8 @@ static void only_an_instance_whose_batch_takes_several_runs_has_a_store(void)
         struct fixture f;
         begin(&f, false);
         one_by_one(&f);
-        build(&f, 1 + i);
-        EXPECT_INT(f.instance->store_bytes, i * 64);
+        graph_model_plan(&f.m, 1 + i);
+        EXPECT_INT(f.m.instance->store_bytes, i * 64);
         end(&f);
     }
 }
@@ -302,10 +282,10 @@ static void results_of_several_runs_count_for_the_memory_limit(void)
         struct ifd_err err = {0};
         begin(&f, false);
         one_by_one(&f);
-        REQUIRE_OK(test_model_build(f.model, &err), &err);
-        f.model->limits.arena_bytes = 4031 + is_enough; /* 200 * 20 bytes, aligned: 4032 */
+        REQUIRE_OK(test_model_build(f.m.model, &err), &err);
+        f.m.model->limits.arena_bytes = 4031 + is_enough; /* 200 * 20 bytes, aligned: 4032 */
         const enum ifd_code code = ifd_instance_create(
-            f.model, &(struct ifd_instance_options){.max_batch = 200}, &f.instance, &err);
+            f.m.model, &(struct ifd_instance_options){.max_batch = 200}, &f.m.instance, &err);
         EXPECT_CODE(code, is_enough ? IFD_OK : IFD_TOO_LARGE, &err);
         if (!is_enough) {
             EXPECT_TEXT(err.text,
@@ -320,13 +300,14 @@ static void a_run_gives_its_cores_back(void)
     struct fixture f;
     struct ifd_err err = {0};
     begin_two(&f, true, 1);
-    struct ifd_cores *cores = f.instance->cores;
+    struct ifd_cores *cores = f.m.instance->cores;
     check_batch(&f, (const int64_t[]){1}, 1, false);
     EXPECT_INT(atomic_load(&cores->busy), 0);
     EXPECT_INT(atomic_load(&cores->runs), 0);
     struct ifd_tensor out[2] = {0};
-    EXPECT_CODE(ifd_instance_run(f.instance, &(struct ifd_io){.output = out, .batch = 0}, 1, &err),
-                IFD_INVALID, &err);
+    EXPECT_CODE(
+        ifd_instance_run(f.m.instance, &(struct ifd_io){.output = out, .batch = 0}, 1, &err),
+        IFD_INVALID, &err);
     EXPECT_INT(atomic_load(&cores->busy), 0);
     end(&f);
 }
@@ -335,11 +316,11 @@ static void begin_threads(struct fixture *f, uint32_t cores)
 {
     struct ifd_err err = {0};
     begin(f, true);
-    ifd_cores_init(&f->engine->cores, cores);
+    ifd_cores_init(&f->m.engine->cores, cores);
     two_outputs(f, 1);
-    REQUIRE_OK(test_model_build(f->model, &err), &err);
-    REQUIRE_OK(ifd_instance_create(f->model, &(struct ifd_instance_options){.threads = 2},
-                                   &f->instance, &err),
+    REQUIRE_OK(test_model_build(f->m.model, &err), &err);
+    REQUIRE_OK(ifd_instance_create(f->m.model, &(struct ifd_instance_options){.threads = 2},
+                                   &f->m.instance, &err),
                &err);
     ask(f, 1, 2);
 }
@@ -350,10 +331,10 @@ static void instances_of_an_engine_share_its_threads(void)
     struct ifd_instance *other = NULL;
     const struct ifd_instance_options options = {.threads = 2};
     begin_threads(&f, 3);
-    REQUIRE_OK(ifd_instance_create(f.model, &options, &other, NULL), NULL);
-    EXPECT(f.instance->team.context != NULL);
-    EXPECT(f.instance->team.context == other->team.context);
-    EXPECT_INT(f.engine->team->count, 3);
+    REQUIRE_OK(ifd_instance_create(f.m.model, &options, &other, NULL), NULL);
+    EXPECT(f.m.instance->team.context != NULL);
+    EXPECT(f.m.instance->team.context == other->team.context);
+    EXPECT_INT(f.m.engine->team->count, 3);
     EXPECT_INT(other->team.count, 2);
     ifd_instance_destroy(other);
     end(&f);
@@ -364,26 +345,26 @@ static void a_run_counts_for_its_pace_if_it_had_the_cores_that_it_wanted(void)
 {
     struct fixture f;
     begin_threads(&f, 2);
-    struct ifd_cores *cores = &f.engine->cores;
-    struct ifd_pace *pace = &f.instance->table[0].pace;
+    struct ifd_cores *cores = &f.m.engine->cores;
+    struct ifd_pace *pace = &f.m.instance->table[0].pace;
     pace->window_ns = UINT64_MAX;
     EXPECT_INT(ifd_pace_choose(pace), 2);
     EXPECT_INT(ifd_cores_take(cores, 1, 0), 1);
     run(&f);
     EXPECT(!pace->is_warm);
-    EXPECT(atomic_load(&f.instance->is_alone));
+    EXPECT(atomic_load(&f.m.instance->is_alone));
     ifd_cores_give(cores, 1, 0);
     ifd_cores_init(cores, 2); /* as if that had been long ago */
     run(&f);
     EXPECT(pace->is_warm);
-    EXPECT(!atomic_load(&f.instance->is_alone));
+    EXPECT(!atomic_load(&f.m.instance->is_alone));
     EXPECT_INT(pace->runs, 0);
     run(&f);
     EXPECT_INT(pace->runs, 1);
     pace->threads = 1;
     EXPECT_INT(ifd_cores_take(cores, 1, 0), 1);
     run(&f);
-    EXPECT(atomic_load(&f.instance->is_alone));
+    EXPECT(atomic_load(&f.m.instance->is_alone));
     EXPECT_INT(pace->runs, 2);
     ifd_cores_give(cores, 1, 0);
     EXPECT_INT(atomic_load(&cores->busy), 0);
@@ -395,16 +376,16 @@ static void a_short_run_wakes_no_helper(void)
 {
     struct fixture f;
     begin_threads(&f, 2);
-    struct ifd_pace *pace = &f.instance->table[0].pace;
+    struct ifd_pace *pace = &f.m.instance->table[0].pace;
     pace->window_ns = UINT64_MAX;
     for (int is_long = 0; is_long < 2; is_long++) {
-        ifd_team_rest(&f.instance->team);
-        while (!ifd_team_sleeps(&f.instance->team)) {
+        ifd_team_rest(&f.m.instance->team);
+        while (!ifd_team_sleeps(&f.m.instance->team)) {
             (void)sched_yield();
         }
         pace->mean_ns = is_long ? 100001 : 100000;
         run(&f);
-        EXPECT(atomic_load(&f.instance->is_alone) == !is_long);
+        EXPECT(atomic_load(&f.m.instance->is_alone) == !is_long);
     }
     end(&f);
 }
@@ -413,9 +394,9 @@ static void a_run_wants_no_more_threads_than_there_are_cores(void)
 {
     struct fixture f;
     begin_threads(&f, 1);
-    EXPECT_INT(ifd_pace_choose(&f.instance->table[0].pace), 1);
+    EXPECT_INT(ifd_pace_choose(&f.m.instance->table[0].pace), 1);
     run(&f);
-    EXPECT(f.instance->table[0].pace.is_warm);
+    EXPECT(f.m.instance->table[0].pace.is_warm);
     end(&f);
 }
 
@@ -425,11 +406,11 @@ static void plans_of_larger_batches_share_constants(void)
     begin_two(&f, true, 4);
     size_t packed = 0;
     for (int i = 0; i < 4; i++) {
-        packed += f.model->plan[i]->executable.constant_bytes;
+        packed += f.m.model->plan[i]->executable.constant_bytes;
     }
-    EXPECT_INT(packed, f.model->plan[0]->executable.constant_bytes);
+    EXPECT_INT(packed, f.m.model->plan[0]->executable.constant_bytes);
     EXPECT(packed > 0);
-    EXPECT(f.model->plan[4] == NULL);
+    EXPECT(f.m.model->plan[4] == NULL);
     end(&f);
 }
 
@@ -439,8 +420,8 @@ static void samples_of_other_models_run_one_by_one(void)
     struct ifd_err err = {0};
     begin(&f, false);
     one_by_one(&f);
-    build(&f, 3);
-    const struct ifd_model_info *info = ifd_model_info(f.model);
+    graph_model_plan(&f.m, 3);
+    const struct ifd_model_info *info = ifd_model_info(f.m.model);
     EXPECT(!info->batch_is_free);
     EXPECT(info->input[0].batched && info->output[0].batched);
     ask(&f, 3, 0);
@@ -456,7 +437,7 @@ static void samples_of_other_models_run_one_by_one(void)
         EXPECT_CLOSE(at(out, s * CHANNELS), at(out, 0), 1e-6);
     }
     const struct ifd_io io[2] = {f.request, f.request};
-    EXPECT_CODE(ifd_instance_run(f.instance, io, 2, &err), IFD_INVALID, &err);
+    EXPECT_CODE(ifd_instance_run(f.m.instance, io, 2, &err), IFD_INVALID, &err);
     EXPECT_HAS(err.text, "2 requests in one run");
     end(&f);
 }
@@ -465,12 +446,12 @@ static void a_run_allocates_nothing(void)
 {
     struct fixture f;
     begin_two(&f, true, 40);
-    f.fail.fail_at = -1;
+    f.m.fail.fail_at = -1;
     check_batch(&f, (const int64_t[]){1}, 1, false);
     check_batch(&f, (const int64_t[]){10, 1, 20, 5}, 4, true);
-    EXPECT(!f.fail.failed);
-    EXPECT(ifd_acquire(&f.fail.alloc, 1) == NULL);
-    f.fail.fail_at = 0;
+    EXPECT(!f.m.fail.failed);
+    EXPECT(ifd_acquire(&f.m.fail.alloc, 1) == NULL);
+    f.m.fail.fail_at = 0;
     end(&f);
 }
 
@@ -502,7 +483,7 @@ static void requests_that_share_a_run_touch_only_their_own_samples(void)
         out[k][1] = (struct ifd_tensor){0};
         io[k] = (struct ifd_io){.input = &x[k], .output = out[k], .batch = 1};
     }
-    REQUIRE_OK(ifd_instance_run(f.instance, io, 2, &err), &err);
+    REQUIRE_OK(ifd_instance_run(f.m.instance, io, 2, &err), &err);
     for (int k = 0; k < 2; k++) {
         for (size_t i = 0; i < CHANNELS; i++) {
             EXPECT_CLOSE(at(&out[k][0], i), magnitude(at(&x[k], i)) + 1, 0);
@@ -528,9 +509,9 @@ static void a_part_of_the_batch_that_is_one_request_is_worked_on_in_its_memory(v
         out[k][0] = roomy(counts[k], counts[k]);
         io[k] = (struct ifd_io){.input = &x[k], .output = out[k], .batch = counts[k]};
     }
-    REQUIRE_OK(ifd_instance_run(f.instance, io, 2, &err), &err);
-    EXPECT(f.instance->input[0] == x[1].data);
-    EXPECT(f.instance->output[0] == out[1][0].data);
+    REQUIRE_OK(ifd_instance_run(f.m.instance, io, 2, &err), &err);
+    EXPECT(f.m.instance->input[0] == x[1].data);
+    EXPECT(f.m.instance->output[0] == out[1][0].data);
     for (int k = 0; k < 2; k++) {
         EXPECT_CLOSE(at(&out[k][0], (size_t)counts[k] * CHANNELS - 1), 10, 0);
         release(&x[k], x[k].bytes);
@@ -550,11 +531,11 @@ static void a_request_without_tensors_is_refused(void)
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct ifd_err err = {0};
-        EXPECT_CODE(ifd_instance_run(f.instance, &cases[i], 1, &err), IFD_INVALID, &err);
+        EXPECT_CODE(ifd_instance_run(f.m.instance, &cases[i], 1, &err), IFD_INVALID, &err);
         EXPECT_TEXT(err.text, "no tensors, expected 1 inputs and 2 outputs");
     }
     struct ifd_err err = {0};
-    EXPECT_CODE(ifd_instance_run(f.instance, cases, 0, &err), IFD_INVALID, &err);
+    EXPECT_CODE(ifd_instance_run(f.m.instance, cases, 0, &err), IFD_INVALID, &err);
     EXPECT_HAS(err.text, "0 requests in one run, expected 1 or more");
     end(&f);
 }
@@ -607,7 +588,7 @@ static void wrong_tensors_are_refused_by_name(void)
         struct ifd_err err = {0};
         x = cases[i].tensor;
         wrong.batch = cases[i].batch;
-        EXPECT_CODE(ifd_instance_run(f.instance, &wrong, 1, &err), IFD_INVALID, &err);
+        EXPECT_CODE(ifd_instance_run(f.m.instance, &wrong, 1, &err), IFD_INVALID, &err);
         EXPECT_HAS(err.text, cases[i].text);
         EXPECT(out[0].data == NULL);
     }
@@ -615,7 +596,7 @@ static void wrong_tensors_are_refused_by_name(void)
     float small[2];
     x = good;
     out[1] = (struct ifd_tensor){.data = small, .capacity = sizeof(small)};
-    EXPECT_CODE(ifd_instance_run(f.instance, &io, 1, &err), IFD_TOO_LARGE, &err);
+    EXPECT_CODE(ifd_instance_run(f.m.instance, &io, 1, &err), IFD_TOO_LARGE, &err);
     EXPECT_HAS(err.text, "output \"z\": 20 bytes");
     release(&good, good.bytes);
     end(&f);
@@ -629,7 +610,7 @@ static void results_of_a_run_cannot_be_the_next_input_in_place(void)
     ask(&f, 1, 1);
     run(&f);
     f.request.input = &f.out[0];
-    EXPECT_CODE(ifd_instance_run(f.instance, &f.request, 1, &err), IFD_INVALID, &err);
+    EXPECT_CODE(ifd_instance_run(f.m.instance, &f.request, 1, &err), IFD_INVALID, &err);
     EXPECT_HAS(err.text, "instance's own memory");
     end(&f);
 }
@@ -639,13 +620,13 @@ static void inputs_constants_and_twins_may_be_outputs(void)
     struct fixture f;
     struct ifd_err err = {0};
     begin(&f, true);
-    struct ifd_graph *g = &f.model->graph;
+    struct ifd_graph *g = &f.m.model->graph;
     const float data[CHANNELS] = {5, 4, 3, 2, 1};
     const uint32_t x = test_graph_f32(g, "x", SHAPE(1, CHANNELS));
     const uint32_t c = test_graph_constant(g, "c", SHAPE(1, CHANNELS), data);
     const uint32_t y = test_graph_op1(g, IFD_OP_ABS, x, "y");
     REQUIRE_OK(ifd_graph_set_io(g, &x, 1, (const uint32_t[]){x, y, c, y}, 4, &err), &err);
-    build(&f, 1);
+    graph_model_plan(&f.m, 1);
     ask(&f, 1, 2);
     run(&f);
     const struct ifd_tensor *out = f.out;
@@ -663,27 +644,27 @@ static void profile_counts_every_step(void)
     begin_two(&f, true, 2);
     ask(&f, 1, 1);
     uint64_t ns[16] = {0};
-    const uint32_t steps = ifd_model_step_count(f.model);
+    const uint32_t steps = ifd_model_step_count(f.m.model);
     REQUIRE(steps == 4);
     run(&f);
-    ifd_instance_profile(f.instance, true);
+    ifd_instance_profile(f.m.instance, true);
     run(&f);
     run(&f);
-    ifd_instance_step_ns(f.instance, ns, steps);
+    ifd_instance_step_ns(f.m.instance, ns, steps);
     for (uint32_t i = 0; i < steps; i++) {
         struct ifd_plan_step step;
-        ifd_model_step(f.model, i, &step);
+        ifd_model_step(f.m.model, i, &step);
         if (step.backend[0] == 'F') {
             EXPECT_INT(ns[i], 2); /* Fake counts its runs */
         }
     }
     const uint64_t counted = ns[0];
-    ifd_instance_profile(f.instance, false);
+    ifd_instance_profile(f.m.instance, false);
     run(&f);
-    ifd_instance_step_ns(f.instance, ns, steps);
+    ifd_instance_step_ns(f.m.instance, ns, steps);
     EXPECT_INT(ns[0], counted);
-    ifd_instance_profile(f.instance, true);
-    ifd_instance_step_ns(f.instance, ns, steps);
+    ifd_instance_profile(f.m.instance, true);
+    ifd_instance_step_ns(f.m.instance, ns, steps);
     EXPECT_INT(ns[0], 0);
     end(&f);
 }
@@ -694,16 +675,16 @@ static void a_step_without_a_description_shows_what_its_partition_makes(void)
     struct fixture f;
     struct ifd_plan_step step;
     begin_two(&f, true, 1);
-    REQUIRE(f.model->plan[0]->executable.part[0].info.step_count == 2);
-    ifd_model_step(f.model, 0, &step);
+    REQUIRE(f.m.model->plan[0]->executable.part[0].info.step_count == 2);
+    ifd_model_step(f.m.model, 0, &step);
     EXPECT_TEXT(step.step.output, "");
     EXPECT_INT(step.arena_bytes, 0);
-    ifd_model_step(f.model, 1, &step);
+    ifd_model_step(f.m.model, 1, &step);
     EXPECT_TEXT(step.step.name, "abs");
     EXPECT_TEXT(step.step.output, "abs");
     EXPECT_INT(step.arena_bytes, CHANNELS * sizeof(float));
     EXPECT_INT(step.partition, 0);
-    ifd_model_step(f.model, 2, &step);
+    ifd_model_step(f.m.model, 2, &step);
     EXPECT_INT(step.partition, 1);
     end(&f);
 }
@@ -713,11 +694,11 @@ static void a_step_shows_where_in_the_arena_its_output_lies(void)
     struct fixture f;
     size_t largest = 0;
     begin_two(&f, false, 1);
-    const struct ifd_plan *plan = &f.model->plan[0]->executable.plan;
-    REQUIRE(plan->partition_count == ifd_model_step_count(f.model));
+    const struct ifd_plan *plan = &f.m.model->plan[0]->executable.plan;
+    REQUIRE(plan->partition_count == ifd_model_step_count(f.m.model));
     for (uint32_t i = 0; i < plan->partition_count; i++) {
         struct ifd_plan_step step;
-        ifd_model_step(f.model, i, &step);
+        ifd_model_step(f.m.model, i, &step);
         EXPECT_INT(step.arena_offset, plan->value[plan->partition[i].output[0]].offset);
         largest = step.arena_offset > largest ? step.arena_offset : largest;
     }
@@ -732,7 +713,7 @@ static void random_graphs_run_as_the_interpreter_says(void)
         struct fixture f;
         struct ifd_err err = {0};
         begin(&f, round % 2 == 0);
-        test_graph_random(&f.model->graph, &random, 2, CHANNELS,
+        test_graph_random(&f.m.model->graph, &random, 2, CHANNELS,
                           (uint32_t)test_random_int(&random, 1, 30));
         struct ifd_tensor x[2] = {test_tensor_f32(SHAPE(2, CHANNELS)),
                                   test_tensor_f32(SHAPE(2, CHANNELS))};
@@ -740,13 +721,13 @@ static void random_graphs_run_as_the_interpreter_says(void)
         fill(&x[0], test_random_f32(&random, -4, 9));
         fill(&x[1], test_random_f32(&random, -4, 9));
         /* Sums of the optimized graph may round differently: the interpreter gets it, too. */
-        build(&f, 2);
-        test_graph_interpret(&f.model->graph, (const void *[]){x[0].data, x[1].data},
+        graph_model_plan(&f.m, 2);
+        test_graph_interpret(&f.m.model->graph, (const void *[]){x[0].data, x[1].data},
                              (void *[]){want[0], want[1], want[2]});
         struct ifd_tensor out[3] = {0};
         const struct ifd_io io = {.input = x, .output = out, .batch = 2};
-        REQUIRE_OK(ifd_instance_run(f.instance, &io, 1, &err), &err);
-        for (uint32_t i = 0; i < ifd_model_info(f.model)->output_count; i++) {
+        REQUIRE_OK(ifd_instance_run(f.m.instance, &io, 1, &err), &err);
+        for (uint32_t i = 0; i < ifd_model_info(f.m.model)->output_count; i++) {
             EXPECT_BYTES(out[i].data, want[i], sizeof(want[i]));
         }
         release(&x[0], x[0].bytes);

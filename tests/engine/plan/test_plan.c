@@ -11,6 +11,7 @@ struct fixture {
     struct ifd_graph graph;
     struct ifd_registry registry;
     struct ifd_plan plan;
+    struct ifd_err err;
 };
 
 #define FAKE   1
@@ -24,7 +25,6 @@ static void setup(struct fixture *f)
                                                   &ifd_backend_cpuref, &fake_device, &fake_device2};
     const struct ifd_registry_setup registry = {
         .alloc = ifd_alloc_system(), .backends = backends, .backend_count = 5};
-    struct ifd_err err = {0};
     *f = (struct fixture){0};
     fake_device_state = (struct fake_device_state){0};
     fake_cost_ns = 1;
@@ -33,7 +33,7 @@ static void setup(struct fixture *f)
     ifd_arena_init(&f->scratch, ifd_alloc_system(), 0);
     ifd_graph_init(&f->graph, &f->arena);
     ifd_host_init(&f->registry.host, &(struct ifd_engine_options){.alloc = ifd_alloc_system()});
-    REQUIRE_OK(ifd_registry_init(&f->registry, &registry, &err), &err);
+    REQUIRE_OK(ifd_registry_init(&f->registry, &registry, &f->err), &f->err);
 }
 
 static void teardown(struct fixture *f)
@@ -44,34 +44,40 @@ static void teardown(struct fixture *f)
     ifd_arena_finish(&f->arena);
 }
 
-static enum ifd_code plan(struct fixture *f, const uint32_t *preference, uint32_t count,
-                          struct ifd_err *err)
+static enum ifd_code plan(struct fixture *f, const uint32_t *preference, uint32_t count)
 {
     const struct ifd_plan_options options = {.registry = &f->registry,
                                              .preference = preference,
                                              .preference_count = count,
                                              .max_threads = 1};
-    return ifd_plan_partition(&f->graph, &options, &f->keep, &f->scratch, &f->plan, err);
+    return ifd_plan_partition(&f->graph, &options, &f->keep, &f->scratch, &f->plan, &f->err);
 }
 
-static void plan_all(struct fixture *f)
+static void plan_on(struct fixture *f, const uint32_t *preference, uint32_t count)
 {
-    static const uint32_t all[] = {0, FAKE, CPUREF};
-    struct ifd_err err = {0};
-    REQUIRE_OK(plan(f, all, 3, &err), &err);
+    REQUIRE_OK(plan(f, preference, count), &f->err);
+}
+
+/* On these backends, the preferred one first. */
+#define PLAN(f, ...)                                                                               \
+    plan_on((f), (const uint32_t[]){__VA_ARGS__},                                                  \
+            sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t))
+
+static void set_outputs(struct fixture *f, uint32_t x, const uint32_t *output, uint32_t count)
+{
+    REQUIRE_OK(ifd_graph_set_io(&f->graph, &x, 1, output, count, &f->err), &f->err);
 }
 
 /* x → abs → exp → relu → y, and abs + relu → z: only CpuRef takes exp, which lies between two
  * partitions of Fake. */
 static void diamond(struct fixture *f)
 {
-    struct ifd_err err = {0};
     const uint32_t x = test_graph_f32(&f->graph, "x", SHAPE(1, 4));
     const uint32_t abs = test_graph_op1(&f->graph, IFD_OP_ABS, x, "abs");
     const uint32_t exp = test_graph_op1(&f->graph, IFD_OP_EXP, abs, "exp");
     const uint32_t relu = test_graph_op1(&f->graph, IFD_OP_RELU, exp, "relu");
     const uint32_t sum = test_graph_op2(&f->graph, IFD_OP_ADD, abs, relu, "sum");
-    REQUIRE_OK(ifd_graph_set_io(&f->graph, &x, 1, (const uint32_t[]){relu, sum}, 2, &err), &err);
+    set_outputs(f, x, (const uint32_t[]){relu, sum}, 2);
 }
 
 static void neighbours_of_one_backend_form_a_partition_without_cycles(void)
@@ -79,7 +85,7 @@ static void neighbours_of_one_backend_form_a_partition_without_cycles(void)
     struct fixture f;
     setup(&f);
     diamond(&f);
-    plan_all(&f);
+    PLAN(&f, 0, FAKE, CPUREF);
     REQUIRE(f.plan.partition_count == 3);
     EXPECT_INT(f.plan.partition[0].backend, FAKE);
     EXPECT_INT(f.plan.partition[0].node_count, 1);
@@ -92,14 +98,13 @@ static void neighbours_of_one_backend_form_a_partition_without_cycles(void)
 static void independent_nodes_of_a_backend_are_gathered_across_others(void)
 {
     struct fixture f;
-    struct ifd_err err = {0};
     setup(&f);
     const uint32_t x = test_graph_f32(&f.graph, "x", SHAPE(1, 4));
     const uint32_t a = test_graph_op1(&f.graph, IFD_OP_ABS, x, "a");
     const uint32_t b = test_graph_op1(&f.graph, IFD_OP_EXP, x, "b");
     const uint32_t c = test_graph_op1(&f.graph, IFD_OP_RELU, a, "c");
-    REQUIRE_OK(ifd_graph_set_io(&f.graph, &x, 1, (const uint32_t[]){b, c}, 2, &err), &err);
-    plan_all(&f);
+    set_outputs(&f, x, (const uint32_t[]){b, c}, 2);
+    PLAN(&f, 0, FAKE, CPUREF);
     REQUIRE(f.plan.partition_count == 2);
     EXPECT_INT(f.plan.partition[0].node_count, 2);
     EXPECT_INT(f.plan.order[0], 0);
@@ -111,10 +116,9 @@ static void independent_nodes_of_a_backend_are_gathered_across_others(void)
 static void per_node_backends_get_one_partition_per_node(void)
 {
     struct fixture f;
-    struct ifd_err err = {0};
     setup(&f);
     diamond(&f);
-    REQUIRE_OK(plan(&f, (const uint32_t[]){CPUREF}, 1, &err), &err);
+    PLAN(&f, CPUREF);
     EXPECT_INT(f.plan.partition_count, 4);
     teardown(&f);
 }
@@ -122,7 +126,6 @@ static void per_node_backends_get_one_partition_per_node(void)
 static void values_have_the_roles_that_their_users_give_them(void)
 {
     struct fixture f;
-    struct ifd_err err = {0};
     setup(&f);
     const uint32_t x = test_graph_f32(&f.graph, "x", SHAPE(1, 4));
     const uint32_t c = test_graph_constant(&f.graph, "c", SHAPE(4), (const float[]){1, 2, 3, 4});
@@ -130,8 +133,8 @@ static void values_have_the_roles_that_their_users_give_them(void)
     const uint32_t both = test_graph_op1(&f.graph, IFD_OP_ABS, sum, "both");
     const uint32_t y = test_graph_op1(&f.graph, IFD_OP_RELU, both, "y");
     test_graph_op1(&f.graph, IFD_OP_TANH, both, "unread");
-    REQUIRE_OK(ifd_graph_set_io(&f.graph, &x, 1, (const uint32_t[]){y, both}, 2, &err), &err);
-    plan_all(&f);
+    set_outputs(&f, x, (const uint32_t[]){y, both}, 2);
+    PLAN(&f, 0, FAKE, CPUREF);
     REQUIRE(f.plan.partition_count == 1);
     const struct ifd_partition_view *view = &f.plan.view[0];
     const enum ifd_value_role wanted[] = {IFD_VALUE_INPUT,  IFD_VALUE_CONSTANT, IFD_VALUE_INTERNAL,
@@ -193,11 +196,10 @@ static void five_layers(struct fixture *f)
 static void a_layer_on_a_device_makes_three_partitions_and_two_copies(void)
 {
     struct fixture f;
-    struct ifd_err err = {0};
     setup(&f);
     five_layers(&f);
     fake_device_state.cost_ns[0][IFD_OP_TANH] = 1;
-    REQUIRE_OK(plan(&f, (const uint32_t[]){DEV, FAKE}, 2, &err), &err);
+    PLAN(&f, DEV, FAKE);
     expect_entries(&f,
                    (const struct entry[]){{IFD_PLAN_RUN, FAKE, 2, "x", 0},
                                           {IFD_PLAN_WRITE, DEV, 0, "l2", 400},
@@ -213,12 +215,11 @@ static void a_layer_on_a_device_makes_three_partitions_and_two_copies(void)
 static void layers_on_a_device_also_move_what_goes_in_and_out(void)
 {
     struct fixture f;
-    struct ifd_err err = {0};
     setup(&f);
     five_layers(&f);
     fake_device_takes_all(1);
     fake_device_state.cost_ns[0][IFD_OP_TANH] = 0;
-    REQUIRE_OK(plan(&f, (const uint32_t[]){DEV, CPUREF}, 2, &err), &err);
+    PLAN(&f, DEV, CPUREF);
     expect_entries(&f,
                    (const struct entry[]){{IFD_PLAN_WRITE, DEV, 0, "x", 400},
                                           {IFD_PLAN_RUN, DEV, 2, "x", 0},
@@ -235,7 +236,6 @@ static void layers_on_a_device_also_move_what_goes_in_and_out(void)
 static void a_value_crosses_once_to_each_memory(void)
 {
     struct fixture f;
-    struct ifd_err err = {0};
     setup(&f);
     fake_device_state.cost_ns[0][IFD_OP_ABS] = 1;
     fake_device_state.cost_ns[1][IFD_OP_RELU] = fake_device_state.cost_ns[1][IFD_OP_ADD] = 1;
@@ -244,8 +244,8 @@ static void a_value_crosses_once_to_each_memory(void)
     const uint32_t relu = test_graph_op1(&f.graph, IFD_OP_RELU, abs, "relu");
     const uint32_t sum = test_graph_op2(&f.graph, IFD_OP_ADD, abs, relu, "sum");
     const uint32_t exp = test_graph_op1(&f.graph, IFD_OP_EXP, abs, "exp");
-    REQUIRE_OK(ifd_graph_set_io(&f.graph, &x, 1, (const uint32_t[]){sum, exp, abs}, 3, &err), &err);
-    REQUIRE_OK(plan(&f, (const uint32_t[]){DEV, DEV2, CPUREF}, 3, &err), &err);
+    set_outputs(&f, x, (const uint32_t[]){sum, exp, abs}, 3);
+    PLAN(&f, DEV, DEV2, CPUREF);
     expect_entries(&f,
                    (const struct entry[]){{IFD_PLAN_WRITE, DEV, 0, "x", 16},
                                           {IFD_PLAN_RUN, DEV, 1, "x", 0},
@@ -264,28 +264,26 @@ static void a_value_crosses_once_to_each_memory(void)
 static void a_node_that_no_backend_takes_is_named_with_every_reason(void)
 {
     struct fixture f;
-    struct ifd_err err = {0};
     setup(&f);
     diamond(&f);
     f.graph.node[1].source_index = 17;
     f.graph.node[1].source_name = "EXP";
-    EXPECT_CODE(plan(&f, (const uint32_t[]){0, FAKE}, 2, &err), IFD_UNSUPPORTED, &err);
-    EXPECT_HAS(err.text, "operator exp (EXP), node 17, output \"exp\"");
-    EXPECT_HAS(err.text, "Null: computes nothing");
-    EXPECT_HAS(err.text, "Fake: does not know exp");
+    EXPECT_CODE(plan(&f, (const uint32_t[]){0, FAKE}, 2), IFD_UNSUPPORTED, &f.err);
+    EXPECT_HAS(f.err.text, "operator exp (EXP), node 17, output \"exp\"");
+    EXPECT_HAS(f.err.text, "Null: computes nothing");
+    EXPECT_HAS(f.err.text, "Fake: does not know exp");
     teardown(&f);
 }
 
 static void a_backend_that_is_not_available_is_named_with_its_reason(void)
 {
     struct fixture f;
-    struct ifd_err err = {0};
     setup(&f);
     diamond(&f);
     f.registry.slot[FAKE].state = IFD_DEVICE_ABSENT;
     ifd_fail(&f.registry.slot[FAKE].reason, IFD_UNAVAILABLE, "no such device");
-    EXPECT_CODE(plan(&f, (const uint32_t[]){FAKE}, 1, &err), IFD_UNSUPPORTED, &err);
-    EXPECT_HAS(err.text, "node -1, output \"abs\"; Fake: no such device");
+    EXPECT_CODE(plan(&f, (const uint32_t[]){FAKE}, 1), IFD_UNSUPPORTED, &f.err);
+    EXPECT_HAS(f.err.text, "node -1, output \"abs\"; Fake: no such device");
     f.registry.slot[FAKE].state = IFD_DEVICE_OPEN; /* it is open, and closed at the end */
     teardown(&f);
 }
@@ -295,12 +293,11 @@ static void a_backend_that_is_not_available_is_named_with_its_reason(void)
 static void lay_out(struct fixture *f, bool can_alias)
 {
     struct ifd_partition_info info[8] = {0};
-    struct ifd_err err = {0};
     REQUIRE(f->plan.partition_count <= 8);
     for (uint32_t p = 0; p < f->plan.partition_count; p++) {
         info[p].can_alias = can_alias;
     }
-    REQUIRE_OK(ifd_plan_memory(&f->plan, info, SIZE_MAX, ifd_alloc_system(), &err), &err);
+    REQUIRE_OK(ifd_plan_memory(&f->plan, info, SIZE_MAX, ifd_alloc_system(), &f->err), &f->err);
 }
 
 static const struct ifd_plan_value *find(const struct fixture *f, const char *name)
@@ -317,13 +314,12 @@ static const struct ifd_plan_value *find(const struct fixture *f, const char *na
 /* x → aa → bb → cc → y, each one node of CpuRef. */
 static void chain(struct fixture *f)
 {
-    struct ifd_err err = {0};
     const uint32_t x = test_graph_f32(&f->graph, "x", SHAPE(1, 100));
     const uint32_t a = test_graph_op1(&f->graph, IFD_OP_ABS, x, "aa");
     const uint32_t b = test_graph_op1(&f->graph, IFD_OP_NEG, a, "bb");
     const uint32_t c = test_graph_op1(&f->graph, IFD_OP_ABS, b, "cc");
     test_graph_io(&f->graph, x, test_graph_op1(&f->graph, IFD_OP_NEG, c, "y"));
-    REQUIRE_OK(plan(f, (const uint32_t[]){CPUREF}, 1, &err), &err);
+    PLAN(f, CPUREF);
 }
 
 static void partitions_that_alias_compute_in_place(void)
@@ -354,7 +350,6 @@ static void without_alias_two_buffers_take_turns(void)
 /* x → abs, relu, tanh of Dev → exp of CpuRef → abs, relu of Dev → y, and what it costs. */
 static void cut_in_two(struct fixture *f, uint32_t dev_ns, uint32_t fake_ns, uint64_t copy_ns)
 {
-    struct ifd_err err = {0};
     fake_device_takes_all(dev_ns);
     fake_cost_ns = fake_ns;
     fake_device_state.transfer_ns = copy_ns;
@@ -365,7 +360,7 @@ static void cut_in_two(struct fixture *f, uint32_t dev_ns, uint32_t fake_ns, uin
     at = test_graph_op1(&f->graph, IFD_OP_EXP, at, "l4");
     at = test_graph_op1(&f->graph, IFD_OP_ABS, at, "l5");
     test_graph_io(&f->graph, x, test_graph_op1(&f->graph, IFD_OP_RELU, at, "l6"));
-    REQUIRE_OK(plan(f, (const uint32_t[]){DEV, FAKE, CPUREF}, 3, &err), &err);
+    PLAN(f, DEV, FAKE, CPUREF);
 }
 
 static void an_operator_between_cheap_neighbours_costs_no_copies(void)
@@ -431,7 +426,6 @@ static void costs_that_are_equal_leave_the_preference(void)
 static void a_value_that_two_nodes_read_crosses_once(void)
 {
     struct fixture f;
-    struct ifd_err err = {0};
     setup(&f);
     fake_device_takes_all(10);
     fake_device_state.transfer_ns = 100;
@@ -441,7 +435,7 @@ static void a_value_that_two_nodes_read_crosses_once(void)
     const uint32_t b = test_graph_op1(&f.graph, IFD_OP_RELU, x, "b");
     const uint32_t c = test_graph_op2(&f.graph, IFD_OP_ADD, a, b, "c");
     test_graph_io(&f.graph, x, test_graph_op1(&f.graph, IFD_OP_EXP, c, "y"));
-    REQUIRE_OK(plan(&f, (const uint32_t[]){DEV, FAKE, CPUREF}, 3, &err), &err);
+    PLAN(&f, DEV, FAKE, CPUREF);
     EXPECT_INT(f.plan.unworthy_nodes, 0);
     teardown(&f);
 }
@@ -449,13 +443,12 @@ static void a_value_that_two_nodes_read_crosses_once(void)
 static void a_node_that_no_other_backend_takes_stays(void)
 {
     struct fixture f;
-    struct ifd_err err = {0};
     setup(&f);
     five_layers(&f);
     fake_device_state.cost_ns[0][IFD_OP_TANH] = 1;
     fake_device_state.cost_ns[1][IFD_OP_ABS] = fake_device_state.cost_ns[1][IFD_OP_RELU] = 1;
     fake_device_state.transfer_ns = 1000000;
-    REQUIRE_OK(plan(&f, (const uint32_t[]){DEV, DEV2}, 2, &err), &err);
+    PLAN(&f, DEV, DEV2);
     EXPECT_INT(f.plan.unworthy_nodes, 0);
     EXPECT_INT(f.plan.device_count, 2);
     teardown(&f);
@@ -465,7 +458,6 @@ static void a_node_that_no_other_backend_takes_stays(void)
 static void a_value_that_passes_the_operator_by_counts(void)
 {
     struct fixture f;
-    struct ifd_err err = {0};
     setup(&f);
     fake_device_takes_all(10);
     fake_device_state.transfer_ns = 100;
@@ -475,7 +467,7 @@ static void a_value_that_passes_the_operator_by_counts(void)
     const uint32_t b = test_graph_op1(&f.graph, IFD_OP_EXP, a, "b");
     const uint32_t c = test_graph_op2(&f.graph, IFD_OP_ADD, a, b, "c");
     test_graph_io(&f.graph, x, c);
-    REQUIRE_OK(plan(&f, (const uint32_t[]){DEV, FAKE, CPUREF}, 3, &err), &err);
+    PLAN(&f, DEV, FAKE, CPUREF);
     /* a saves 140 and would spare one copy; c saves 140 and spares two; then a spares two, too. */
     expect_entries(&f,
                    (const struct entry[]){{IFD_PLAN_RUN, FAKE, 1, "x", 0},
@@ -488,12 +480,11 @@ static void a_value_that_passes_the_operator_by_counts(void)
 static void a_model_that_a_device_computes_alone_stays_there(void)
 {
     struct fixture f;
-    struct ifd_err err = {0};
     setup(&f);
     five_layers(&f);
     fake_device_takes_all(1000);
     fake_device_state.transfer_ns = 1000000;
-    REQUIRE_OK(plan(&f, (const uint32_t[]){DEV, FAKE, CPUREF}, 3, &err), &err);
+    PLAN(&f, DEV, FAKE, CPUREF);
     expect_entries(&f,
                    (const struct entry[]){{IFD_PLAN_WRITE, DEV, 0, "x", 400},
                                           {IFD_PLAN_RUN, DEV, 5, "x", 0},
@@ -506,18 +497,17 @@ static void a_model_that_a_device_computes_alone_stays_there(void)
 static void each_memory_has_an_arena(void)
 {
     struct fixture f;
-    struct ifd_err err = {0};
     setup(&f);
     five_layers(&f);
     fake_device_state.cost_ns[0][IFD_OP_TANH] = 1;
-    REQUIRE_OK(plan(&f, (const uint32_t[]){DEV, FAKE}, 2, &err), &err);
+    PLAN(&f, DEV, FAKE);
     struct ifd_partition_info info[8] = {0};
     info[2].scratch_bytes = 4096;
-    REQUIRE_OK(ifd_plan_memory(&f.plan, info, SIZE_MAX, ifd_alloc_system(), &err), &err);
+    REQUIRE_OK(ifd_plan_memory(&f.plan, info, SIZE_MAX, ifd_alloc_system(), &f.err), &f.err);
     EXPECT_INT(f.plan.device[0].arena_bytes, 2 * (448 + IFD_TENSOR_PAD) + 4096 + IFD_TENSOR_PAD);
     EXPECT_INT(f.plan.arena_bytes, 2 * (448 + IFD_TENSOR_PAD));
-    EXPECT_CODE(ifd_plan_memory(&f.plan, info, 1100, ifd_alloc_system(), &err), IFD_TOO_LARGE,
-                &err);
+    EXPECT_CODE(ifd_plan_memory(&f.plan, info, 1100, ifd_alloc_system(), &f.err), IFD_TOO_LARGE,
+                &f.err);
     teardown(&f);
 }
 
@@ -526,16 +516,15 @@ static void what_waits_on_a_device_takes_no_room_on_the_host(void)
 {
     struct fixture f;
     struct ifd_partition_info info[8] = {0};
-    struct ifd_err err = {0};
     setup(&f);
     fake_device_takes_all(1);
     const uint32_t x = test_graph_f32(&f.graph, "x", SHAPE(1, 100));
     const uint32_t a = test_graph_op1(&f.graph, IFD_OP_ABS, x, "aa");
     const uint32_t b = test_graph_op1(&f.graph, IFD_OP_EXP, a, "bb");
     test_graph_io(&f.graph, x, test_graph_op2(&f.graph, IFD_OP_ADD, a, b, "y"));
-    REQUIRE_OK(plan(&f, (const uint32_t[]){DEV, CPUREF}, 2, &err), &err);
+    PLAN(&f, DEV, CPUREF);
     REQUIRE(f.plan.partition_count == 7);
-    REQUIRE_OK(ifd_plan_memory(&f.plan, info, SIZE_MAX, ifd_alloc_system(), &err), &err);
+    REQUIRE_OK(ifd_plan_memory(&f.plan, info, SIZE_MAX, ifd_alloc_system(), &f.err), &f.err);
     EXPECT_INT(f.plan.arena_bytes, 2 * (448 + IFD_TENSOR_PAD));
     EXPECT_INT(f.plan.device[0].arena_bytes, 3 * (448 + IFD_TENSOR_PAD));
     teardown(&f);
@@ -544,15 +533,14 @@ static void what_waits_on_a_device_takes_no_room_on_the_host(void)
 static void values_read_later_and_outputs_are_not_overwritten(void)
 {
     struct fixture f;
-    struct ifd_err err = {0};
     setup(&f);
     const uint32_t x = test_graph_f32(&f.graph, "x", SHAPE(1, 4));
     const uint32_t a = test_graph_op1(&f.graph, IFD_OP_ABS, x, "aa");
     const uint32_t b = test_graph_op1(&f.graph, IFD_OP_NEG, a, "bb");
     const uint32_t c = test_graph_op1(&f.graph, IFD_OP_RELU, b, "cc");
     const uint32_t d = test_graph_op2(&f.graph, IFD_OP_ADD, a, c, "dd");
-    REQUIRE_OK(ifd_graph_set_io(&f.graph, &x, 1, (const uint32_t[]){b, d}, 2, &err), &err);
-    REQUIRE_OK(plan(&f, (const uint32_t[]){CPUREF}, 1, &err), &err);
+    set_outputs(&f, x, (const uint32_t[]){b, d}, 2);
+    PLAN(&f, CPUREF);
     lay_out(&f, true);
     EXPECT(find(&f, "bb")->buffer != find(&f, "aa")->buffer);
     EXPECT(find(&f, "cc")->buffer != find(&f, "bb")->buffer);
@@ -564,14 +552,13 @@ static void values_read_later_and_outputs_are_not_overwritten(void)
 static void a_value_that_nobody_reads_lives_in_its_partition(void)
 {
     struct fixture f;
-    struct ifd_err err = {0};
     setup(&f);
     const uint32_t x = test_graph_f32(&f.graph, "x", SHAPE(1, 4));
     const uint32_t a = test_graph_op1(&f.graph, IFD_OP_ABS, x, "aa");
     const uint32_t b = test_graph_op1(&f.graph, IFD_OP_NEG, a, "bb");
     test_graph_op1(&f.graph, IFD_OP_EXP, b, "unread");
     test_graph_io(&f.graph, x, test_graph_op1(&f.graph, IFD_OP_NEG, b, "y"));
-    REQUIRE_OK(plan(&f, (const uint32_t[]){CPUREF}, 1, &err), &err);
+    PLAN(&f, CPUREF);
     lay_out(&f, false);
     EXPECT_INT(find(&f, "un")->first, 2);
     EXPECT_INT(find(&f, "un")->last, 2);
@@ -583,14 +570,13 @@ static void a_value_that_nobody_reads_lives_in_its_partition(void)
 static void a_file_may_name_what_a_node_makes_before_the_inputs(void)
 {
     struct fixture f;
-    struct ifd_err err = {0};
     struct ifd_node *node = NULL;
     setup(&f);
     const uint32_t made = test_graph_f32(&f.graph, "made", SHAPE(1, 4));
     const uint32_t x = test_graph_f32(&f.graph, "x", SHAPE(1, 4));
-    REQUIRE_OK(ifd_graph_add_node(&f.graph, IFD_OP_ABS, &x, 1, &made, 1, &node, &err), &err);
+    REQUIRE_OK(ifd_graph_add_node(&f.graph, IFD_OP_ABS, &x, 1, &made, 1, &node, &f.err), &f.err);
     test_graph_io(&f.graph, x, x);
-    plan_all(&f);
+    PLAN(&f, 0, FAKE, CPUREF);
     REQUIRE(f.plan.value_count == 3);
     EXPECT_INT(f.plan.input[0], 0);
     EXPECT_INT(f.plan.output[0].kind, IFD_PLAN_INPUT);
@@ -603,11 +589,11 @@ static void limit_of_the_arena_is_kept(void)
 {
     struct fixture f;
     struct ifd_partition_info info[8] = {0};
-    struct ifd_err err = {0};
     setup(&f);
     chain(&f);
-    EXPECT_CODE(ifd_plan_memory(&f.plan, info, 500, ifd_alloc_system(), &err), IFD_TOO_LARGE, &err);
-    EXPECT_HAS(err.text, "500");
+    EXPECT_CODE(ifd_plan_memory(&f.plan, info, 500, ifd_alloc_system(), &f.err), IFD_TOO_LARGE,
+                &f.err);
+    EXPECT_HAS(f.err.text, "500");
     teardown(&f);
 }
 
@@ -653,12 +639,11 @@ static void a_plan_without_memory_for_one_of_its_lists_fails(void)
             struct scarce scarce = {
                 .alloc = {.context = &scarce, .acquire = scarce_acquire, .release = scarce_release},
                 .left_until = k};
-            struct ifd_err err = {0};
             ifd_arena_init(&f.keep, &scarce.alloc, 0);
             ifd_arena_init(&f.scratch, &scarce.alloc, 0);
-            const enum ifd_code code = plan(&f, &backends[b], 1, &err);
+            const enum ifd_code code = plan(&f, &backends[b], 1);
             is_refused = scarce.left_until < 0;
-            EXPECT_CODE(code, is_refused ? IFD_NOMEM : IFD_OK, &err);
+            EXPECT_CODE(code, is_refused ? IFD_NOMEM : IFD_OK, &f.err);
             ifd_arena_finish(&f.scratch);
             ifd_arena_finish(&f.keep);
         }

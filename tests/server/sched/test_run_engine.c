@@ -2,16 +2,13 @@
 
 #include <string.h>
 
-#include "tests/support/fail_alloc.h"
 #include "tests/support/model.h"
 
 #define CHANNELS 5
 #define BATCH    7 /* samples of a job, at most */
 
 struct fixture {
-    struct fail_alloc fail;
-    struct ifd_engine *engine;
-    struct ifd_model *model;
+    struct graph_model m; /* without an instance: the runner makes it */
     struct ifd_runner *runner;
     struct ifd_tensor x, out[2];
     bool wanted[2];
@@ -20,13 +17,8 @@ struct fixture {
 
 static void begin(struct fixture *f)
 {
-    struct ifd_err err = {0};
     *f = (struct fixture){.wanted = {true, true}};
-    fail_alloc_init(&f->fail, 0);
-    REQUIRE_OK(test_engine(&f->fail.alloc, false, &f->engine, &err), &err);
-    REQUIRE_OK(
-        ifd_model_create(f->engine, &(struct ifd_model_options){.max_threads = 2}, &f->model, &err),
-        &err);
+    graph_model_begin(&f->m, NULL, 2);
 }
 
 /* A byte for each element. */
@@ -46,7 +38,7 @@ static uint32_t greater_than_zero(struct ifd_graph *g, uint32_t x, int64_t chann
 /* y = |x|, is_positive = x > 0 */
 static void two_outputs(struct fixture *f, int64_t channels)
 {
-    struct ifd_graph *g = &f->model->graph;
+    struct ifd_graph *g = &f->m.model->graph;
     struct ifd_err err = {0};
     const uint32_t x = test_graph_f32(g, "x", SHAPE(1, channels));
     const uint32_t y = test_graph_op1(g, IFD_OP_ABS, x, "y");
@@ -58,8 +50,9 @@ static void two_outputs(struct fixture *f, int64_t channels)
 static void build(struct fixture *f, uint32_t max_batch, struct ifd_shape shape)
 {
     struct ifd_err err = {0};
-    REQUIRE_OK(test_model_build(f->model, &err), &err);
-    REQUIRE_OK(ifd_runner_engine(f->model, 1, max_batch, &f->fail.alloc, &f->runner, &err), &err);
+    REQUIRE_OK(test_model_build(f->m.model, &err), &err);
+    REQUIRE_OK(ifd_runner_engine(f->m.model, 1, max_batch, &f->m.fail.alloc, &f->runner, &err),
+               &err);
     f->x = test_tensor_f32(shape);
     float *data = f->x.data;
     for (size_t i = 0; i < f->x.bytes / sizeof(float); i++) {
@@ -69,7 +62,7 @@ static void build(struct fixture *f, uint32_t max_batch, struct ifd_shape shape)
                               .output = f->out,
                               .wanted = f->wanted,
                               .input_count = 1,
-                              .output_count = ifd_model_info(f->model)->output_count};
+                              .output_count = ifd_model_info(f->m.model)->output_count};
 }
 
 static enum ifd_code run(struct fixture *f, struct ifd_err *err)
@@ -81,11 +74,9 @@ static enum ifd_code run(struct fixture *f, struct ifd_err *err)
 static void end(struct fixture *f)
 {
     f->runner->destroy(f->runner);
-    ifd_release_tensor(&f->fail.alloc, f->job.memory, f->job.memory_bytes);
+    ifd_release_tensor(&f->m.fail.alloc, f->job.memory, f->job.memory_bytes);
     ifd_release_tensor(ifd_alloc_system(), f->x.data, f->x.bytes);
-    ifd_model_destroy(f->model);
-    ifd_engine_destroy(f->engine);
-    fail_alloc_finish(&f->fail);
+    graph_model_end(&f->m);
 }
 
 static void check_outputs(const struct fixture *f, int64_t batch)
@@ -172,7 +163,7 @@ static void batch_may_be_the_only_dimension(void)
     struct fixture f;
     struct ifd_err err = {0};
     begin(&f);
-    struct ifd_graph *g = &f.model->graph;
+    struct ifd_graph *g = &f.m.model->graph;
     const uint32_t x = test_graph_f32(g, "x", SHAPE(1));
     test_graph_io(g, x, test_graph_op1(g, IFD_OP_ABS, x, "y"));
     build(&f, 2, SHAPE(BATCH));
@@ -190,11 +181,11 @@ static void first_dimension_need_not_be_a_batch(void)
     struct fixture f;
     struct ifd_err err = {0};
     begin(&f);
-    struct ifd_graph *g = &f.model->graph;
+    struct ifd_graph *g = &f.m.model->graph;
     const uint32_t x = test_graph_f32(g, "x", SHAPE(CHANNELS));
     test_graph_io(g, x, test_graph_op1(g, IFD_OP_SOFTMAX, x, "y"));
     build(&f, 1, SHAPE(CHANNELS));
-    REQUIRE(!ifd_model_info(f.model)->input[0].batched);
+    REQUIRE(!ifd_model_info(f.m.model)->input[0].batched);
     REQUIRE_OK(run(&f, &err), &err);
     EXPECT_INT(f.out[0].bytes, CHANNELS * sizeof(float));
     float sum = 0;
@@ -212,7 +203,7 @@ static void results_in_the_instance_are_copied_into_the_job(void)
     struct fixture f;
     struct ifd_err err = {0};
     begin(&f);
-    struct ifd_graph *g = &f.model->graph;
+    struct ifd_graph *g = &f.m.model->graph;
     const uint32_t in[] = {test_graph_f32(g, "x", SHAPE(1, 2)),
                            test_graph_f32(g, "empty", SHAPE(1, 0)),
                            test_graph_f32(g, "single", SHAPE(1, 1))};
@@ -265,7 +256,7 @@ static void only_a_team_is_woken(void)
     EXPECT_INT(f.runner->threads, 1);
     EXPECT(f.runner->bytes > 0);
     struct ifd_runner *team = NULL;
-    REQUIRE_OK(ifd_runner_engine(f.model, 2, 1, &f.fail.alloc, &team, &err), &err);
+    REQUIRE_OK(ifd_runner_engine(f.m.model, 2, 1, &f.m.fail.alloc, &team, &err), &err);
     EXPECT(team->expect && team->rest);
     EXPECT_INT(team->threads, 2);
     team->destroy(team);
@@ -285,7 +276,7 @@ static void refused_memory_leaves_nothing_behind(void)
         struct ifd_runner *runner = NULL;
         struct ifd_err err = {0};
         fail_alloc_init(&fail, ++k);
-        const enum ifd_code code = ifd_runner_engine(f.model, 1, 1, &fail.alloc, &runner, &err);
+        const enum ifd_code code = ifd_runner_engine(f.m.model, 1, 1, &fail.alloc, &runner, &err);
         EXPECT_CODE(code, fail.failed ? IFD_NOMEM : IFD_OK, &err);
         if (!code) {
             runner->destroy(runner);
@@ -295,7 +286,7 @@ static void refused_memory_leaves_nothing_behind(void)
     struct ifd_runner *none = NULL;
     struct ifd_err err = {0};
     fail_alloc_init(&fail, 0);
-    EXPECT_CODE(ifd_runner_engine(f.model, 3, 1, &fail.alloc, &none, &err), IFD_INVALID, &err);
+    EXPECT_CODE(ifd_runner_engine(f.m.model, 3, 1, &fail.alloc, &none, &err), IFD_INVALID, &err);
     fail_alloc_finish(&fail);
     end(&f);
 }
