@@ -5,6 +5,7 @@
 #   tests/run.sh --quick               gcc and the suite alone
 #   tests/run.sh --sanitize address    the whole suite under AddressSanitizer and UBSan, by clang
 #   tests/run.sh --sanitize thread     the whole suite under ThreadSanitizer, by clang
+#   … --only REGEX                     with --sanitize: tests whose names match
 #   … --allow-skips                    lets tests skip for want of a file, a tool or Python, which
 #                                      fails otherwise where ../shared is
 #
@@ -14,15 +15,18 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . deploy/packages.sh
 
 usage() {
-    sed -n '2,11s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2
+    sed -n '2,12s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2
     exit 2
 }
 
-quick=false sanitize= allow_skips=false
+quick=false sanitize= allow_skips=false only=.
 while [ $# -gt 0 ]; do
     case $1 in
         --quick) quick=true ;;
         --allow-skips) allow_skips=true ;;
+        --only)
+            only=${2?"--only REGEX"}
+            shift ;;
         --sanitize)
             case ${2-} in address | thread) sanitize=$2 ;; *) usage ;; esac
             shift ;;
@@ -41,6 +45,9 @@ clang_quick='^(api|backends|conformance|engine|golden|kernels|server|support)\.'
 # or on CpuRef once more
 address_slow='^lint|in_time$|cpuacc\.long|pose_landmark_heavy|acceptance\.golden|^differential'
 address_slow+='|golden\.cpuacc_(scalar|avx2|avx512|vnni)\.'
+# what starts threads: the server, its tests over HTTP and by signals, the executor
+thread_suites='^(server|http|engine\.exec)\.'
+thread_suites+='|^acceptance\.(control|interrupts|metrics|settings|signals|streams|tokens)$'
 aarch64_slow='^lint|odd_files_run|pose_landmark_heavy'
 armv7_slow='^lint|odd_files_run|^golden' # real models on aarch64 only
 tested=() # folders whose tests ran
@@ -153,7 +160,7 @@ export TSAN_OPTIONS=${TSAN_OPTIONS-halt_on_error=1}
 
 if [ -n "$sanitize" ]; then
     sanitized_build "$sanitize"
-    last_suite "build/sanitize-$sanitize"
+    last_suite "build/sanitize-$sanitize" -R "$only"
     exit
 fi
 
@@ -172,6 +179,9 @@ if ! $quick; then
     test_step test-clang build/clang -R "$clang_quick"
     sanitized_build address
     test_step test-address build/sanitize-address -E "$address_slow"
+    sanitized_build thread
+    # they wait more than they compute
+    test_step test-thread build/sanitize-thread -j $((2 * jobs)) -R "$thread_suites"
     for target in aarch64 armv7; do
         case $target in aarch64) arch=arm64 ;; armv7) arch=armhf ;; esac
         step "packages-$target" packages_unpack "$arch" "build/sysroot-$target" \
