@@ -118,7 +118,12 @@ void ifd_infer_write_label(struct ifd_json_out *out, const struct ifd_meaning *m
 /** Writes the member "classes". (objects_json.c) */
 void ifd_infer_write_classes(const struct ifd_http_infer *infer, struct ifd_json_out *out,
                              const struct ifd_objects *found);
-/** Writes what was found. Thread: any. (objects_json.c) */
+/** Writes the members of what was found in one picture. Thread: any. (objects_json.c) */
+IFD_NODISCARD enum ifd_code ifd_infer_write_found(struct ifd_http_infer *infer,
+                                                  struct ifd_json_out *out,
+                                                  const struct ifd_objects *found,
+                                                  struct ifd_err *err);
+/** Writes what was found in all of them. Thread: any. (objects_answer.c) */
 IFD_NODISCARD enum ifd_code ifd_infer_write_objects(struct ifd_http_infer *infer,
                                                     struct ifd_json_out *out, struct ifd_err *err);
 

@@ -24,7 +24,7 @@ IFD_NODISCARD enum ifd_code ifd_vision_key(const struct ifd_http_call *call, str
 /** Checks that the model finds something that has a label or a box. Thread: any. */
 IFD_NODISCARD enum ifd_code ifd_vision_check(const struct ifd_http_infer *infer,
                                              struct ifd_err *err);
-/** Writes the answer of an inference. Thread: any. */
+/** Writes the answer of an inference. Thread: any. (vision_answer.c) */
 IFD_NODISCARD enum ifd_code ifd_vision_write(struct ifd_http_infer *infer, struct ifd_json_out *out,
                                              struct ifd_err *err);
 
