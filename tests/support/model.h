@@ -19,8 +19,8 @@ void test_engine_set_cpu(struct ifd_engine *engine, const struct ifd_cpu *cpu);
  *  values. */
 IFD_NODISCARD enum ifd_code test_model_build(struct ifd_model *model, struct ifd_err *err);
 
-/** A model of a graph that the test builds, over an allocator that can fail. Every function ends the
- *  test if something fails.
+/** A model of a graph that the test builds, over an allocator that can fail. Every function ends
+ *  the test if something fails.
  *
  *      graph_model_begin(&m, NULL, 1);
  *      … nodes into m.model->graph …
