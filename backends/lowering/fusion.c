@@ -97,7 +97,7 @@ bool ifd_low_follow(const struct ifd_lowering *lowering, const struct ifd_partit
     ret->kind = IFD_LOW_OPERAND_NONE;
     ret->other = IFD_NO_VALUE;
     ret->out = node->output_value[0];
-    return node->view.input_count == 1 ||
+    return node->view.input_count == 1 || node->view.op == IFD_OP_TABLE ||
            (node->view.input_count == 2 && follow_binary(lowering, node, value, row, ret));
 }
 

@@ -341,6 +341,7 @@ static bool split_permute(void *attrs, const struct ifd_perm *perm)
                                            .infer = op##_infer,                                    \
                                            .ref = op##_ref,                                        \
                                            .is_identity = (copies),                                \
+                                           .moves = true,                                          \
                                            .permute = (permute_fn)}
 
 DEFINE(concat, IFD_OP_VARIADIC, 1, ifd_axis_attrs, axis_attrs, true, concat_permute);

@@ -120,4 +120,5 @@ const struct ifd_op_def ifd_op_gather = {
     .batch = IFD_BATCH_AXIS,
     .infer = gather_infer,
     .ref = gather_ref,
+    .moves = true,
 };

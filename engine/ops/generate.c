@@ -207,6 +207,7 @@ const struct ifd_op_def ifd_op_broadcast_to = {
     .shape_inputs = 1u << 1,
     .infer = broadcast_to_infer,
     .ref = broadcast_to_ref,
+    .moves = true,
     .is_identity = true,
 };
 

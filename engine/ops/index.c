@@ -410,6 +410,7 @@ const struct ifd_op_def ifd_op_gather_nd = {
     .dtypes = IFD_DTYPES_MOVE,
     .infer = gather_nd_infer,
     .ref = gather_nd_ref,
+    .moves = true,
 };
 
 static const struct ifd_attr_def scatter_nd_attrs[] = {

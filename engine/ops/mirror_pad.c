@@ -91,5 +91,6 @@ const struct ifd_op_def ifd_op_mirror_pad = {
     .batch = IFD_BATCH_SLICE,
     .infer = mirror_pad_infer,
     .ref = mirror_pad_ref,
+    .moves = true,
     .permute = mirror_pad_permute,
 };

@@ -214,6 +214,7 @@ const struct ifd_op_def ifd_op_pad = {
     .shape_inputs = 1u << 1,
     .infer = pad_infer,
     .ref = pad_ref,
+    .moves = true,
     .is_identity = true,
     .permute = pad_permute,
 };
@@ -231,5 +232,6 @@ const struct ifd_op_def ifd_op_tile = {
     .shape_inputs = 1u << 1,
     .infer = tile_infer,
     .ref = tile_ref,
+    .moves = true,
     .is_identity = true,
 };

@@ -264,7 +264,7 @@ static const struct ifd_attr_def pool2d_attrs[] = {
     IFD_ACTIVATION_ATTR(struct ifd_pool2d_attrs),
 };
 
-#define DEFINE(op)                                                                                 \
+#define DEFINE(op, chooses)                                                                        \
     const struct ifd_op_def ifd_op_##op = {                                                        \
         .name = #op,                                                                               \
         .min_inputs = 1,                                                                           \
@@ -279,7 +279,8 @@ static const struct ifd_attr_def pool2d_attrs[] = {
         .scratch = pool_scratch,                                                                   \
         .ref = op##_ref,                                                                           \
         .applies_activation = true,                                                                \
+        .moves = (chooses),                                                                        \
     }
 
-DEFINE(average_pool2d);
-DEFINE(max_pool2d);
+DEFINE(average_pool2d, false);
+DEFINE(max_pool2d, true);

@@ -396,7 +396,7 @@ static bool reduce_permute(void *attrs, const struct ifd_perm *perm)
 
 #define TYPES_NUMBER (IFD_BIT(IFD_F32) | IFD_DTYPES_INDEX)
 
-#define DEFINE(op, types, scratch_fn)                                                              \
+#define DEFINE(op, types, scratch_fn, chooses)                                                     \
     const struct ifd_op_def ifd_op_##op = {                                                        \
         .name = #op,                                                                               \
         .min_inputs = 1,                                                                           \
@@ -411,12 +411,13 @@ static bool reduce_permute(void *attrs, const struct ifd_perm *perm)
         .scratch = (scratch_fn),                                                                   \
         .ref = op##_ref,                                                                           \
         .permute = reduce_permute,                                                                 \
+        .moves = (chooses),                                                                        \
     }
 
-DEFINE(reduce_mean, TYPES_NUMBER | IFD_DTYPES_QUANT, reduce_scratch);
-DEFINE(reduce_sum, TYPES_NUMBER | IFD_DTYPES_QUANT, reduce_scratch);
-DEFINE(reduce_max, TYPES_NUMBER | IFD_DTYPES_QUANT, NULL);
-DEFINE(reduce_min, TYPES_NUMBER | IFD_DTYPES_QUANT, NULL);
-DEFINE(reduce_prod, TYPES_NUMBER, NULL);
-DEFINE(reduce_any, IFD_BIT(IFD_BOOL), NULL);
-DEFINE(reduce_all, IFD_BIT(IFD_BOOL), NULL);
+DEFINE(reduce_mean, TYPES_NUMBER | IFD_DTYPES_QUANT, reduce_scratch, false);
+DEFINE(reduce_sum, TYPES_NUMBER | IFD_DTYPES_QUANT, reduce_scratch, false);
+DEFINE(reduce_max, TYPES_NUMBER | IFD_DTYPES_QUANT, NULL, true);
+DEFINE(reduce_min, TYPES_NUMBER | IFD_DTYPES_QUANT, NULL, true);
+DEFINE(reduce_prod, TYPES_NUMBER, NULL, false);
+DEFINE(reduce_any, IFD_BIT(IFD_BOOL), NULL, false);
+DEFINE(reduce_all, IFD_BIT(IFD_BOOL), NULL, false);

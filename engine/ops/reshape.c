@@ -88,5 +88,6 @@ const struct ifd_op_def ifd_op_reshape = {
     .shape_inputs = 1u << 1,
     .infer = reshape_infer,
     .ref = reshape_ref,
+    .moves = true,
     .is_identity = true,
 };

@@ -230,7 +230,7 @@ static const struct ifd_attr_def resize_attrs[] = {
      0, 1},
 };
 
-#define DEFINE(op, rule)                                                                           \
+#define DEFINE(op, rule, chooses)                                                                  \
     const struct ifd_op_def ifd_op_##op = {                                                        \
         .name = #op,                                                                               \
         .min_inputs = 1,                                                                           \
@@ -244,7 +244,8 @@ static const struct ifd_attr_def resize_attrs[] = {
         .infer = (rule),                                                                           \
         .ref = op##_ref,                                                                           \
         .is_identity = true,                                                                       \
+        .moves = (chooses),                                                                        \
     }
 
-DEFINE(resize_bilinear, resize_bilinear_infer);
-DEFINE(resize_nearest, resize_infer);
+DEFINE(resize_bilinear, resize_bilinear_infer, false);
+DEFINE(resize_nearest, resize_infer, true);

@@ -147,6 +147,7 @@ const struct ifd_op_def ifd_op_reverse = {
     .batch = IFD_BATCH_AXIS,
     .infer = reverse_infer,
     .ref = reverse_ref,
+    .moves = true,
     .permute = reverse_permute,
 };
 
@@ -161,4 +162,5 @@ const struct ifd_op_def ifd_op_reverse_sequence = {
     .dtypes = IFD_DTYPES_MOVE,
     .infer = reverse_sequence_infer,
     .ref = reverse_sequence_ref,
+    .moves = true,
 };

@@ -399,6 +399,7 @@ const struct ifd_op_def ifd_op_slice = {
     .shape_inputs = 1u << 1 | 1u << 2,
     .infer = slice_infer,
     .ref = slice_ref,
+    .moves = true,
     .is_identity = true,
     .permute = slice_permute,
 };
@@ -416,5 +417,6 @@ const struct ifd_op_def ifd_op_strided_slice = {
     .shape_inputs = 1u << 1 | 1u << 2 | 1u << 3,
     .infer = strided_slice_infer,
     .ref = strided_slice_ref,
+    .moves = true,
     .permute = strided_slice_permute,
 };

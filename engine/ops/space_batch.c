@@ -219,7 +219,8 @@ static const struct ifd_attr_def space_batch_attrs[] = {LIST(block, 1), LIST(bef
                                            .batch = IFD_BATCH_NEVER,                               \
                                            .shape_inputs = 1u << 1 | 1u << 2,                      \
                                            .infer = op##_infer,                                    \
-                                           .ref = op##_ref}
+                                           .ref = op##_ref,                                        \
+                                           .moves = true}
 
 DEFINE(space_to_batch);
 DEFINE(batch_to_space);

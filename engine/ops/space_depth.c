@@ -88,6 +88,7 @@ static const struct ifd_attr_def space_depth_attrs[] = {
         .batch = IFD_BATCH_SAMPLE,                                                                 \
         .infer = op##_infer,                                                                       \
         .ref = op##_ref,                                                                           \
+        .moves = true,                                                                             \
     };
 
 DEFINE(space_to_depth, true, in, out)

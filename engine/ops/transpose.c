@@ -73,4 +73,5 @@ const struct ifd_op_def ifd_op_transpose = {
     .batch = IFD_BATCH_TRANSPOSE,
     .infer = transpose_infer,
     .ref = transpose_ref,
+    .moves = true,
 };

@@ -25,10 +25,14 @@ MAY_NAME = {
     "engine/opt/fuse_clamp.c": ({"CLAMP"}, "the operator that it makes"),
     "engine/opt/fuse_gelu.c": ({"MUL", "ADD", "DIV", "ERF", "GELU"},
                                "the formula, and the operator that it is"),
+    "engine/opt/fuse_table.c": ({"TABLE"}, "its list is no operand"),
     "engine/opt/merge_reshape.c": ({"RESHAPE"}, "the operator that goes"),
     "engine/opt/merge_scale.c": (LINEAR, "what each of the four computes"),
+    "engine/opt/move_stored.c": ({"DEQUANTIZE", "QUANTIZE", "PAD"},
+                                 "the pattern, and the operator that may bring a number along"),
     "engine/opt/move_transposes.c": ({"TRANSPOSE"}, "the operator that moves"),
     "engine/opt/rewrite.c": ({"RESHAPE"}, "the operator that it makes"),
+    "engine/opt/table.c": ({"TABLE"}, "the operator that it makes"),
     "engine/opt/transpose_to_reshape.c": ({"TRANSPOSE"}, "the operator that goes"),
 }
 # Their attributes are graphs, which the executor runs: tests/engine/exec/test_control.c.

@@ -99,13 +99,15 @@ static enum ifd_code fill_table(const struct ifd_node_view *node, uint8_t *table
     for (unsigned i = 0; i < 256; i++) {
         input[i] = (uint8_t)(i ^ in_flip);
     }
-    const struct ifd_desc *const ins[] = {&in}, *const outs[] = {&out};
-    const void *const inputs[] = {input};
+    const bool has_list = node->input_count > 1;
+    const struct ifd_desc *const ins[] = {&in, has_list ? node->input[1].desc : NULL};
+    const struct ifd_desc *const outs[] = {&out};
+    const void *const inputs[] = {input, has_list ? node->input[1].data.data : NULL};
     void *const outputs[] = {output};
     const struct ifd_ref_call call = {.attrs = node->attrs,
                                       .in = ins,
                                       .input = inputs,
-                                      .input_count = 1,
+                                      .input_count = node->input_count,
                                       .out = outs,
                                       .output = outputs,
                                       .output_count = 1};
@@ -122,6 +124,10 @@ bool ifd_acc_unary_takes(const struct ifd_node_view *node, struct ifd_err *reaso
 {
     const enum ifd_dtype in = node->input[0].desc->dtype, out = node->output[0].dtype;
     const bool is_table = ifd_acc_is_q8(in) && ifd_acc_is_q8(out) && !ifd_op_def(node->op)->scratch;
+    if (node->op == IFD_OP_TABLE && !node->input[1].data.data) {
+        ifd_fail(reason, IFD_UNSUPPORTED, "a table that is not constant");
+        return false;
+    }
     if (!is_table && !(in == IFD_F32 && out == IFD_F32 && f32_row(node).exists)) {
         ifd_fail(reason, IFD_UNSUPPORTED, "types %s to %s", ifd_dtype_name(in),
                  ifd_dtype_name(out));

@@ -17,24 +17,32 @@ static struct ifd_low_broadcast broadcast_of(const struct ifd_node_view *node)
     return broadcast;
 }
 
+/* The operands; the list of a table is none. */
+static uint32_t operands_of(const struct ifd_node_view *node)
+{
+    return node->op == IFD_OP_TABLE ? 1 : node->input_count;
+}
+
 bool ifd_gpu_table_takes(const struct ifd_node_view *node)
 {
+    const uint32_t operands = operands_of(node);
     const enum ifd_dtype out = node->output[0].dtype;
     const bool is_byte = ifd_gpu_is_q8(out) || out == IFD_BOOL;
-    bool takes = node->input_count >= 1 && node->input_count <= OPERANDS &&
-                 (is_byte || (out == IFD_F32 && node->input_count == 1));
-    for (uint32_t i = 0; takes && i < node->input_count; i++) {
+    bool takes = operands >= 1 && operands <= OPERANDS &&
+                 (is_byte || (out == IFD_F32 && operands == 1)) &&
+                 (operands == node->input_count || node->input[1].data.data);
+    for (uint32_t i = 0; takes && i < operands; i++) {
         const struct ifd_desc *in = node->input[i].desc;
         takes = in && (ifd_gpu_is_q8(in->dtype) || in->dtype == IFD_BOOL) && in->quant.count <= 1;
     }
-    return takes && (node->input_count == 1 || broadcast_of(node).rank <= RANK);
+    return takes && (operands == 1 || broadcast_of(node).rank <= RANK);
 }
 
 /* ---- tables ---- */
 
 static size_t table_bytes(const struct ifd_node_view *node)
 {
-    return (node->input_count == 1 ? BYTES : BYTES * BYTES) *
+    return (operands_of(node) == 1 ? BYTES : BYTES * BYTES) *
            ifd_dtype_bytes(node->output[0].dtype);
 }
 
@@ -52,15 +60,16 @@ static enum ifd_code call_reference(const struct ifd_gpu_lowering *lowering,
                                     const struct ifd_node_view *node, const uint8_t *first,
                                     const uint8_t *second, void *table, struct ifd_err *err)
 {
-    const int64_t count = node->input_count == 1 ? BYTES : BYTES * BYTES;
+    const int64_t count = operands_of(node) == 1 ? BYTES : BYTES * BYTES;
     struct ifd_desc in[OPERANDS], out = node->output[0];
     const struct ifd_desc *ins[OPERANDS], *outs[] = {&out};
-    const void *inputs[] = {first, second};
+    const void *inputs[] = {first, operands_of(node) < node->input_count ? node->input[1].data.data
+                                                                         : second};
     void *outputs[] = {table};
     out.shape = (struct ifd_shape){.rank = 1, .dim = {count}};
     for (uint32_t i = 0; i < node->input_count; i++) {
         in[i] = *node->input[i].desc;
-        in[i].shape = out.shape;
+        in[i].shape = i < operands_of(node) ? out.shape : in[i].shape;
         ins[i] = &in[i];
     }
     const struct ifd_ref_call call = {.attrs = node->attrs,
@@ -77,7 +86,7 @@ static enum ifd_code make_table(struct ifd_gpu_lowering *lowering, const struct 
                                 void **ret, struct ifd_err *err)
 {
     const struct ifd_alloc *alloc = lowering->device->host->alloc;
-    const size_t count = node->input_count == 1 ? BYTES : BYTES * BYTES;
+    const size_t count = operands_of(node) == 1 ? BYTES : BYTES * BYTES;
     uint8_t *operands = ifd_acquire(alloc, 2 * count);
     *ret = ifd_low_params(&lowering->base, 1, table_bytes(node));
     enum ifd_code code = IFD_OK;
@@ -97,7 +106,7 @@ enum ifd_code ifd_gpu_table_lower(struct ifd_gpu_lowering *lowering,
                                   const struct ifd_partition_node *node, struct ifd_err *err)
 {
     const struct ifd_node_view *view = &node->view;
-    const bool is_binary = view->input_count == OPERANDS;
+    const bool is_binary = operands_of(view) == OPERANDS;
     const size_t count = ifd_gpu_elements(&view->output[0].shape);
     size_t *bytes = ifd_low_params(&lowering->base, 1, sizeof(*bytes));
     void *table = NULL;
@@ -112,7 +121,7 @@ enum ifd_code ifd_gpu_table_lower(struct ifd_gpu_lowering *lowering,
     struct ifd_gpu_call call = ifd_gpu_call(is_binary ? IFD_GPU_table2 : IFD_GPU_table1);
     ifd_gpu_define(&call, "#define RESULT %s\n",
                    view->output[0].dtype == IFD_F32 ? "float" : "uchar");
-    for (uint32_t i = 0; i < view->input_count; i++) {
+    for (uint32_t i = 0; i < operands_of(view); i++) {
         ifd_gpu_in(&call, node->input_value[i]);
     }
     ifd_gpu_constant(&call, ifd_gpu_pack_copy, bytes, table, *bytes);

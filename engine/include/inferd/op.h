@@ -185,6 +185,11 @@ struct ifd_op_def {
     /** NULL if it has none. */
     const struct ifd_op_weights *weights;
 
+    /** Every element of the outputs is one of input 0 (of all inputs, if there may be any number),
+     *  or a border of 0, and a nondecreasing function may be applied before instead of behind:
+     *  stored numbers are moved as well as real ones. With the activation NONE. */
+    bool moves;
+
     /** Reads the description of its inputs, never their content. */
     bool reads_shape_only;
 

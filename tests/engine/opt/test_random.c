@@ -310,6 +310,25 @@ static uint32_t there_and_back(struct generator *g, uint32_t v)
     }
 }
 
+/* Numbers that floats move or choose among; as stored ones at the ends. */
+static uint32_t moved(struct generator *g, uint32_t v)
+{
+    struct generator floats = *g;
+    const struct ifd_shape shape = *shape_of(g, v);
+    if (!g->is_float) {
+        v = convert(g, IFD_OP_DEQUANTIZE, v, IFD_F32, (struct ifd_quant){0});
+    }
+    floats.is_float = true;
+    v = pick(g, 0, 1) == 0 && shape.dim[1] > 1 && shape.dim[2] > 1
+            ? max_pool(&floats, v)
+            : reshape(&floats, v, &SHAPE(1, shape.dim[2], shape.dim[1], shape.dim[3]));
+    if (!g->is_float) {
+        v = convert(g, IFD_OP_QUANTIZE, v, IFD_S8, pick(g, 0, 1) == 0 ? quant_b : quant_a);
+        v = convert(g, IFD_OP_QUANTIZE, v, IFD_S8, quant_a);
+    }
+    return v;
+}
+
 static uint32_t padded(struct generator *g, uint32_t v)
 {
     const int64_t before[4] = {0, pick(g, 0, 1), 1, 0}, after[4] = {0, 1, pick(g, 0, 1), 0};
@@ -400,7 +419,7 @@ static uint32_t step(struct generator *g)
 {
     const uint32_t v = g->pool[pick(g, 0, g->count - 1)];
     const uint32_t other = g->pool[pick(g, 0, g->count - 1)];
-    switch (pick(g, 0, 13)) {
+    switch (pick(g, 0, 14)) {
     case 0:
         return convolve(g, IFD_OP_CONV2D, v, 1, 1, IFD_PAD_VALID);
     case 1:
@@ -425,6 +444,8 @@ static uint32_t step(struct generator *g)
         return g->graph->node_count > 0 ? repeated(g) : IFD_NONE;
     case 12:
         return gelu(g, v);
+    case 13:
+        return moved(g, v);
     default: {
         const uint32_t c = constant(g, SHAPE(1), quant_a, 0, 1);
         const uint32_t computed = op2(g, IFD_OP_ADD, c, c); /* depends on no input */
