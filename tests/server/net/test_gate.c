@@ -51,6 +51,7 @@ static void exactly_one_host_is_needed(void)
     EXPECT_INT(STATUS(HOST, "HOST", "b"), 400);
     EXPECT_INT(STATUS("Host", "a b"), 400);
     EXPECT_INT(STATUS("Host", "a/b"), 400);
+    EXPECT_INT(STATUS("Host", "@a"), 400);
     EXPECT_INT(STATUS("Host", "[::1]:8000"), 0);
     EXPECT_INT(STATUS("Host", "azAZ09"), 0);
     EXPECT(ifd_gate_check(&none, false, &status) == NULL); /* HTTP/1.0 has no Host */

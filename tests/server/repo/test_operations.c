@@ -130,6 +130,40 @@ static void thousands_of_unloads_behind_a_load_need_no_stack(void)
     end(&f);
 }
 
+struct refusal {
+    uint32_t count;
+    enum ifd_code code;
+    struct ifd_err err;
+};
+
+static void keep_refusal(void *arg, enum ifd_code code, const struct ifd_err *err)
+{
+    struct refusal *refusal = arg;
+    refusal->count++;
+    refusal->code = code;
+    refusal->err = *err;
+}
+
+/* No thread could be had for it: keep_work takes one load at a time. */
+static void a_load_that_cannot_begin_is_answered(void)
+{
+    const struct ifd_source folder = {.root = -1};
+    struct refusal refusal = {0};
+    struct fixture f;
+    begin(&f);
+    ifd_repo_load(f.repo, ifd_str("m"), &folder, count_load, &f);
+    for (uint32_t i = 1; i <= 2; i++) {
+        ifd_repo_load(f.repo, ifd_str("n"), &folder, keep_refusal, &refusal);
+        EXPECT_INT(refusal.count, i);
+        EXPECT_CODE(refusal.code, IFD_BUSY, &refusal.err);
+        EXPECT_HAS(refusal.err.text, "failed to load 'n'");
+        EXPECT_HAS(refusal.err.text, "a load waits already");
+    }
+    run_load(&f);
+    EXPECT_INT(f.loads, 1);
+    end(&f);
+}
+
 static void those_that_wait_are_refused_when_the_server_stops(void)
 {
     struct fixture f;
@@ -165,6 +199,7 @@ int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
         T(thousands_of_unloads_behind_a_load_need_no_stack),
+        T(a_load_that_cannot_begin_is_answered),
         T(those_that_wait_are_refused_when_the_server_stops),
         T(next_load_begins_when_the_one_before_ended),
     };

@@ -118,6 +118,49 @@ static void nobody_writes_once_the_load_is_over(void)
     EXPECT_INT(count_descriptors(), before);
 }
 
+/* Of the mapping with the file, by /proc/self/smaps. */
+static size_t resident_bytes(const struct world *world)
+{
+    char start[32], line[512];
+    size_t kib = SIZE_MAX;
+    bool is_it = false;
+    (void)snprintf(start, sizeof(start), "%" PRIxPTR "-", (uintptr_t)world->file.data);
+    FILE *maps = fopen("/proc/self/smaps", "r");
+    REQUIRE(maps != NULL);
+    while (kib == SIZE_MAX && fgets(line, sizeof(line), maps)) {
+        is_it = is_it || strncmp(line, start, strlen(start)) == 0;
+        if (is_it && strncmp(line, "Rss:", 4) == 0) {
+            REQUIRE(sscanf(line, "Rss: %zu kB", &kib) == 1);
+        }
+    }
+    (void)fclose(maps);
+    REQUIRE(kib != SIZE_MAX);
+    return kib * 1024;
+}
+
+/* No request waits for pages; those that were given back do not come again. */
+static void pages_are_mapped_when_the_load_is_over(void)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE), gone = 2 * page;
+    struct world world;
+    struct ifd_err err = {0};
+    begin(&world, NULL);
+#ifdef MADV_POPULATE_READ
+    const bool can_populate =
+        madvise((void *)(uintptr_t)world.file.data, page, MADV_POPULATE_READ) == 0;
+#else
+    const bool can_populate = false;
+#endif
+    EXPECT_INT(ifd_discard_pages((void *)(uintptr_t)(world.file.data + page), gone), gone);
+    REQUIRE_OK(ifd_sealed_finish(&world.sealed, &err), &err);
+    const size_t resident = resident_bytes(&world);
+    end(&world);
+    if (!can_populate) {
+        test_does_not_apply("this kernel maps pages when they are read only");
+    }
+    EXPECT(resident >= FILE_BYTES - gone && resident < FILE_BYTES);
+}
+
 static void what_becomes_of_the_source_changes_nothing(void)
 {
     struct world world;
@@ -198,6 +241,7 @@ int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
         T(nobody_writes_once_the_load_is_over),
+        T(pages_are_mapped_when_the_load_is_over),
         T(what_becomes_of_the_source_changes_nothing),
         T(pages_that_were_given_back_stay_away),
         T(without_memfds_the_other_allocator_is_asked),
