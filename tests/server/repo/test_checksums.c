@@ -161,6 +161,21 @@ static enum ifd_code check(const char *bytes, struct ifd_err *err)
     return code;
 }
 
+/* A file that opens and whose first read fails: this process's memory, at address 0. */
+static void files_that_cannot_be_read_are_named(void)
+{
+    struct ifd_checksum row = {.path = "mem", .has_sum = true};
+    char self[24];
+    const struct ifd_checksums sums = {.dir = self, .file = &row, .count = 1};
+    struct ifd_err err = {0};
+    int root = -1;
+    (void)snprintf(self, sizeof(self), "%ld", (long)getpid());
+    REQUIRE_OK(ifd_folder_open("/proc", &root, &err), &err);
+    EXPECT_CODE(ifd_checksums_match(&sums, root, NULL, (struct ifd_bytes){0}, &err), IFD_IO, &err);
+    EXPECT_HAS(err.text, "/mem\": Input/output error");
+    ifd_folder_close(root);
+}
+
 #define MODEL  ABC "  model.tflite\n"
 #define LABELS EMPTY "  assets/labels\n"
 
@@ -262,6 +277,7 @@ int main(int argc, char **argv)
         T(lines_of_sha256sum_are_read),
         T(wrong_lines_are_refused_with_their_number),
         T(too_many_lines_are_refused),
+        T(files_that_cannot_be_read_are_named),
         T(files_are_held_against_the_list),
         T(hidden_temporary_and_signature_files_need_not_be_listed),
         T(links_count_as_what_they_lead_to_and_may_not_lead_out),

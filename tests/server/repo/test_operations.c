@@ -4,6 +4,7 @@
 
 #include "engine/base/str.h"
 #include "server/repo/repo.h"
+#include "tests/support/fail_alloc.h"
 #include "tests/support/folder.h"
 #include "tests/support/test.h"
 
@@ -65,27 +66,52 @@ static void count_unload(void *arg, enum ifd_code code, const struct ifd_err *er
     (void)err;
 }
 
-static void begin(struct fixture *f)
+static enum ifd_code create(struct fixture *f, const struct ifd_alloc *alloc, uint64_t poll_ns,
+                            struct ifd_err *err)
 {
     static const struct ifd_log quiet = {0};
-    struct ifd_err err = {0};
-    folder_begin();
     const char *const dirs[] = {folder_path()};
-    *f = (struct fixture){.repo = NULL};
     const struct ifd_repo_options options = {
-        .alloc = ifd_alloc_system(),
+        .alloc = alloc,
         .log = &quiet,
         .host = {.context = f, .run_off_loop = keep_work, .changed = changed},
         .dir = dirs,
         .dir_count = 1,
+        .poll_ns = poll_ns,
         .clock = ifd_clock_system(),
         .is_stopping = &f->is_stopping};
-    REQUIRE_OK(ifd_repo_create(&options, &f->repo, &err), &err);
+    return ifd_repo_create(&options, &f->repo, err);
+}
+
+static void begin(struct fixture *f)
+{
+    struct ifd_err err = {0};
+    folder_begin();
+    *f = (struct fixture){.repo = NULL};
+    REQUIRE_OK(create(f, ifd_alloc_system(), 0, &err), &err);
 }
 
 static void end(struct fixture *f)
 {
     ifd_repo_destroy(f->repo);
+    folder_end();
+}
+
+static void each_failed_allocation_of_a_repository_is_reported(void)
+{
+    struct fail_alloc fail;
+    long k = 0;
+    folder_begin();
+    do {
+        struct fixture f = {.repo = NULL};
+        struct ifd_err err = {0};
+        fail_alloc_init(&fail, ++k);
+        const enum ifd_code code = create(&f, &fail.alloc, 1000000000, &err);
+        EXPECT_CODE(code, fail.failed ? IFD_NOMEM : IFD_OK, &err);
+        ifd_repo_destroy(f.repo);
+        fail_alloc_finish(&fail);
+    } while (fail.failed);
+    EXPECT(k > 3);
     folder_end();
 }
 
@@ -198,6 +224,7 @@ static void next_load_begins_when_the_one_before_ended(void)
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
+        T(each_failed_allocation_of_a_repository_is_reported),
         T(thousands_of_unloads_behind_a_load_need_no_stack),
         T(a_load_that_cannot_begin_is_answered),
         T(those_that_wait_are_refused_when_the_server_stops),

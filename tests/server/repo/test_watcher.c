@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "tests/support/fail_alloc.h"
 #include "tests/support/test.h"
 
 #define SECOND ((uint64_t)1000000000)
@@ -78,6 +79,32 @@ static void begin_serving(struct world *world)
     loaded(world, 1, IFD_OK);
     world->now_ns += 100 * SECOND;
     EXPECT_INT(scan_after(world, 0), '-');
+}
+
+/* A folder that is made and removed again leaves nothing behind. */
+static void models_that_go_before_they_are_loaded_are_forgotten(void)
+{
+    static const char *const names[] = {"a", "b", "c"};
+    struct fail_alloc memory;
+    struct world w = {.now_ns = 1000 * SECOND};
+    struct ifd_err err = {0};
+    long live[3];
+    fail_alloc_init(&memory, 0);
+    const struct ifd_watcher_options options = {
+        .alloc = &memory.alloc, .poll_ns = 15 * SECOND, .settle_ns = 2 * SECOND, .absent_scans = 2};
+    REQUIRE_OK(ifd_watcher_create(&options, &w.watcher, &err), &err);
+    for (size_t i = 0; i < 3; i++) {
+        set(&w, names[i], i + 1);
+        EXPECT_INT(scan_after(&w, 15 * SECOND), '-');
+        w.count = 0;
+        EXPECT_INT(scan_after(&w, 15 * SECOND), '-');
+        EXPECT_INT(scan_after(&w, 15 * SECOND), '-');
+        live[i] = atomic_load(&memory.live);
+    }
+    EXPECT_INT(live[1], live[0]);
+    EXPECT_INT(live[2], live[0]);
+    ifd_watcher_destroy(w.watcher);
+    fail_alloc_finish(&memory);
 }
 
 static void change_is_taken_after_it_settled(void)
@@ -505,6 +532,7 @@ static void model_that_came_back_is_loaded(void)
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
+        T(models_that_go_before_they_are_loaded_are_forgotten),
         T(change_is_taken_after_it_settled),
         T(model_that_flaps_is_held_for_the_rest_of_the_hour),
         T(change_is_not_taken_while_files_grow),
