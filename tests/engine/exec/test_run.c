@@ -262,6 +262,7 @@ static void only_an_instance_whose_batch_takes_several_runs_has_a_store(void)
         begin_two(&f, true, IFD_BATCH_DENSE + i);
         EXPECT_INT(f.m.instance->store != NULL, i);
         bytes[i] = ifd_instance_bytes(f.m.instance);
+        EXPECT_INT(ifd_instance_device_bytes(f.m.instance), 0);
         end(&f);
     }
     EXPECT_INT(bytes[1] - bytes[0], 2 * 384); /* two outputs of 17 * 20 bytes, aligned */
