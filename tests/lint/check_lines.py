@@ -4,8 +4,8 @@ data and a licence are not ours to wrap."""
 from tree import ROOT, finish, relative
 
 LONGEST = 100
-SUFFIXES = {".c", ".h", ".cc", ".inc", ".py", ".sh", ".md", ".txt", ".cmake", ".yaml", ".conf",
-            ".service", ".fbs", ".pbtxt", ""}
+SUFFIXES = {".c", ".h", ".cc", ".cl", ".inc", ".py", ".sh", ".md", ".txt", ".cmake", ".yaml",
+            ".conf", ".service", ".fbs", ".pbtxt", ""}
 UNTRACKED = ("build", ".git", ".venv")
 EXCEPT = ("tests/fuzz/corpus/", "tests/data/", "LICENSE")
 

@@ -32,12 +32,12 @@
 
 // Four 8 x 8 blocks of halves; each lane names a row of one.
 #define LOAD_BLOCKS(to, from, how)                                                                 \
-    __asm__ volatile("ldmatrix.sync.aligned.m8n8.x4" how ".shared.b16 {%0,%1,%2,%3}, [%4];"            \
+    __asm__ volatile("ldmatrix.sync.aligned.m8n8.x4" how ".shared.b16 {%0,%1,%2,%3}, [%4];"        \
                  : "=r"((to)[0]), "=r"((to)[1]), "=r"((to)[2]), "=r"((to)[3])                      \
                  : "r"((uint)(size_t)(from)))
 
 #define MULTIPLY(c, a, b)                                                                          \
-    __asm__ volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, "               \
+    __asm__ volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, "           \
                  "{%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"                                          \
                  : "+f"((c)[0]), "+f"((c)[1]), "+f"((c)[2]), "+f"((c)[3])                          \
                  : "r"((a)[0]), "r"((a)[1]), "r"((a)[2]), "r"((a)[3]), "r"((b)[0]), "r"((b)[1]))
@@ -46,7 +46,9 @@
 inline float swap(float v)
 {
     uint other;
-    __asm__ volatile("shfl.sync.bfly.b32 %0, %1, 1, 0x1f, 0xffffffff;" : "=r"(other) : "r"(as_uint(v)));
+    __asm__ volatile("shfl.sync.bfly.b32 %0, %1, 1, 0x1f, 0xffffffff;"
+                     : "=r"(other)
+                     : "r"(as_uint(v)));
     return as_float(other);
 }
 

@@ -8,7 +8,8 @@ inline char nearest(float x, int zero, float least)
     return isnan(steps) ? (char)zero : (char)clamp(steps, least, 127.0f);
 }
 
-// Work group: one row; its ITEMS items share its elements. ranges: scale and zero point of each row.
+// Work group: one row; its ITEMS items share its elements. ranges: scale and zero point of each
+// row.
 kernel void quantize_rows(global const real *x, const uint x_at, global char *y, const uint y_at,
                           global float *ranges, const uint ranges_at, const int row,
                           const int is_asymmetric)

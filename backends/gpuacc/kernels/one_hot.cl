@@ -1,6 +1,6 @@
-// Indices as rows of which one element differs: [outer][inner] becomes [outer][depth][inner]. INDEX:
-// type of the indices. Other elements are not looked into (ELEMENT: an integer type of their size).
-// Work item: one element of the result.
+// Indices as rows of which one element differs: [outer][inner] becomes [outer][depth][inner].
+// INDEX: type of the indices. Other elements are not looked into (ELEMENT: an integer type of their
+// size). Work item: one element of the result.
 
 kernel void one_hot(global const INDEX *x, const uint x_at, global const ELEMENT *on,
                     const uint on_at, global const ELEMENT *off, const uint off_at,

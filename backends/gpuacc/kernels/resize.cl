@@ -16,9 +16,10 @@ inline float position(int i, float scale, int half_pixel)
 }
 
 kernel void resize_bilinear(global const pixel *x, const uint x_at, global pixel *y,
-                            const uint y_at, const int batch, const int in_h, const int in_w, const int channels,
-                            const int out_h, const int out_w, const float scale_y,
-                            const float scale_x, const int half_pixel TAIL_PARAMS)
+                            const uint y_at, const int batch, const int in_h, const int in_w,
+                            const int channels, const int out_h, const int out_w,
+                            const float scale_y, const float scale_x,
+                            const int half_pixel TAIL_PARAMS)
 {
     const int c = (int)get_global_id(0) * 4, n = channels - c;
     const int out_x = (int)get_global_id(1);
