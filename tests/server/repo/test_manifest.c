@@ -2,6 +2,8 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "engine/base/str.h"
 #include "server/model/parameters.h"
@@ -223,6 +225,34 @@ static void text_ends_with_its_size(void)
     const struct ifd_str text = {.data = "max_batch_size: 8 }", .size = 17};
     REQUIRE_OK(ifd_manifest_read(text, "config.pbtxt", &arena, NULL, &m, &err), &err);
     EXPECT_INT(m.max_batch_size, 8);
+}
+
+/* The text ends where an unreadable page begins: one byte too many ends the test. */
+static void broken_text_is_not_read_beyond_its_end(void)
+{
+    static const char *const texts[] = {
+        "a: \"\\1", "a: \"\\x1", "a: \"\\u00", "a: \"\\ud83d\\", "a: \"\\", "a: \"b", "a: 1 # b",
+        "a: 1",     "a",         "a:",         "a { ",           "{ \"a\"",
+    };
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    char *end = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    REQUIRE(end != MAP_FAILED);
+    end += page;
+    REQUIRE(mprotect(end, page, PROT_NONE) == 0);
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        const struct ifd_text_field *first = NULL;
+        struct ifd_err err = {0};
+        const size_t size = strlen(texts[i]);
+        ifd_arena_finish(&arena);
+        ifd_arena_init(&arena, ifd_alloc_system(), (size_t)16 << 20);
+        memcpy(end - size, texts[i], size);
+        const enum ifd_code code =
+            ifd_text_parse((struct ifd_str){.data = end - size, .size = size}, "config.pbtxt",
+                           &arena, &first, &err);
+        const bool is_whole = strncmp(texts[i], "a: 1", 4) == 0;
+        EXPECT_CODE(code, is_whole ? IFD_OK : IFD_CORRUPT, &err);
+    }
+    EXPECT(munmap(end - page, 2 * page) == 0);
 }
 
 static void priority_levels_have_policies_of_their_own(void)
@@ -538,6 +568,7 @@ int main(int argc, char **argv)
         T(groups_have_a_priority),
         T(idle_fields_without_a_value_are_not),
         T(text_ends_with_its_size),
+        T(broken_text_is_not_read_beyond_its_end),
         T(priority_levels_have_policies_of_their_own),
         T(warm_up_samples_are_read),
         T(broken_text_is_refused_with_the_line),
