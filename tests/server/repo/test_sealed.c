@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "engine/base/file.h"
+#include "engine/base/str.h"
 #include "tests/support/fail_alloc.h"
 #include "tests/support/test.h"
 
@@ -122,20 +123,21 @@ static void nobody_writes_once_the_load_is_over(void)
 static size_t resident_bytes(const struct world *world)
 {
     char start[32], line[512];
-    size_t kib = SIZE_MAX;
+    uint64_t kib = UINT64_MAX;
     bool is_it = false;
     (void)snprintf(start, sizeof(start), "%" PRIxPTR "-", (uintptr_t)world->file.data);
     FILE *maps = fopen("/proc/self/smaps", "r");
     REQUIRE(maps != NULL);
-    while (kib == SIZE_MAX && fgets(line, sizeof(line), maps)) {
+    while (kib == UINT64_MAX && fgets(line, sizeof(line), maps)) {
         is_it = is_it || strncmp(line, start, strlen(start)) == 0;
         if (is_it && strncmp(line, "Rss:", 4) == 0) {
-            REQUIRE(sscanf(line, "Rss: %zu kB", &kib) == 1);
+            struct ifd_str rest = ifd_str_trim(ifd_str(line + 4));
+            REQUIRE(ifd_str_u64(ifd_str_part(&rest, ' '), &kib));
         }
     }
     (void)fclose(maps);
-    REQUIRE(kib != SIZE_MAX);
-    return kib * 1024;
+    REQUIRE(kib != UINT64_MAX);
+    return (size_t)kib * 1024;
 }
 
 /* No request waits for pages; those that were given back do not come again. */
