@@ -4,7 +4,6 @@
 #include "engine/ops/ref_util.h"
 #include "engine/ops/window_attrs.h"
 
-#include <float.h>
 #include <math.h>
 
 /* Dimensions of input and output. */
@@ -140,7 +139,7 @@ static void view_max(const struct view *view, union row row)
     const bool is_float = view->desc->dtype == IFD_F32;
     for (int64_t c = 0; c < channels; c++) {
         if (is_float) {
-            row.f32[c] = -FLT_MAX;
+            row.f32[c] = -INFINITY;
         } else {
             row.s64[c] = INT32_MIN;
         }

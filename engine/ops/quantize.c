@@ -1,8 +1,8 @@
 /* Changes of the element's type: cast (stored numbers), quantize and dequantize (real numbers).
  *
- * Rounding of quantize is half away from zero; from one quantized type to another it rounds
- * twice, as LiteRT's reference kernels do. A cast from a float truncates, saturates, and makes 0
- * of NaN. */
+ * Rounding of quantize is half away from zero, or to even (ONNX); from one quantized type to
+ * another it rounds twice, as LiteRT's reference kernels do. A cast from a float truncates,
+ * saturates, and makes 0 of NaN. */
 #include "engine/ops/infer_util.h"
 #include "engine/ops/ref_util.h"
 #include "engine/tensor/half.h"
@@ -203,6 +203,7 @@ static enum ifd_code quantize_infer(const struct ifd_infer *in, struct ifd_desc 
 
 static void quantize_f32(const struct ifd_ref_call *call)
 {
+    const struct ifd_quantize_attrs *attrs = call->attrs;
     const struct ifd_desc *out = call->out[0];
     const float *x = call->input[0];
     const float scale = ifd_ref_scale(out);
@@ -212,8 +213,9 @@ static void quantize_f32(const struct ifd_ref_call *call)
     ifd_dtype_range(out->dtype, &min, &max);
     const size_t count = ifd_ref_elements(out);
     for (size_t i = 0; i < count; i++) {
-        const float steps = ifd_ref_clamp_f32(roundf(x[i] / scale), -1e6f,
-                                              1e6f); /* fits an int, beyond every type */
+        const float real = x[i] / scale;
+        const float steps = ifd_ref_clamp_f32(attrs->rounds_even ? rintf(real) : roundf(real),
+                                              -1e6f, 1e6f); /* fits an int, beyond every type */
         const int32_t stored = isnan(steps) ? zero_point : (int32_t)steps + zero_point;
         ifd_ref_store(out->dtype, call->output[0], i, ifd_ref_clamp(stored, min, max));
     }
@@ -317,10 +319,18 @@ static enum ifd_code dequantize_ref(const struct ifd_ref_call *call, struct ifd_
     .name = #op, .min_inputs = 1, .max_inputs = 1, .outputs = 1, .batch = IFD_BATCH_SAMPLE,        \
     .is_elementwise = true, .infer = op##_infer, .ref = op##_ref
 
+static const struct ifd_attr_def quantize_attrs[] = {
+    {"rounds_even", IFD_ATTR_BOOL, offsetof(struct ifd_quantize_attrs, rounds_even), 0, 0, 1},
+};
+
 /* Element-wise, but the element's size may change: no aliasing. */
 const struct ifd_op_def ifd_op_cast = {COMMON(cast), .dtypes = TYPES_REAL | TYPES_INT,
                                        .is_identity = true};
-const struct ifd_op_def ifd_op_quantize = {
-    COMMON(quantize), .dtypes = IFD_BIT(IFD_F32) | TYPES_STORED, .is_identity = true};
+const struct ifd_op_def ifd_op_quantize = {COMMON(quantize),
+                                           .attrs = quantize_attrs,
+                                           .attr_count = 1,
+                                           .attrs_bytes = sizeof(struct ifd_quantize_attrs),
+                                           .dtypes = IFD_BIT(IFD_F32) | TYPES_STORED,
+                                           .is_identity = true};
 const struct ifd_op_def ifd_op_dequantize = {
     COMMON(dequantize), .dtypes = IFD_BIT(IFD_F16) | IFD_BIT(IFD_BF16) | TYPES_STORED};

@@ -8,7 +8,6 @@
 #include "engine/ops/ref_util.h"
 #include "engine/tensor/fixed.h"
 
-#include <float.h>
 #include <math.h>
 #include <stddef.h>
 
@@ -272,7 +271,7 @@ static void extremum_f32(const struct ifd_ref_call *call, struct ifd_walk *walk,
     const float *in = call->input[0];
     float *out = call->output[0];
     for (size_t i = 0; i < ifd_ref_elements(call->out[0]); i++) {
-        out[i] = is_min ? FLT_MAX : -FLT_MAX;
+        out[i] = is_min ? INFINITY : -INFINITY;
     }
     for (; walk->left > 0; ifd_walk_next(walk)) {
         float *to = &out[walk->offset[0]];

@@ -172,10 +172,12 @@ static void check_quantize(const char *isa, const struct ifd_kern_quant *kern)
         float tie = (float)check_int(-600, 600) * 0.25f;
         ((float *)in.data)[i] = check_int(0, 9) ? tie : check_float(-1e9f, 1e9f);
     }
-    kern->quantize(n, in.data, scale, zero, out.data);
+    const int is_even = check_int(0, 1);
+    (is_even ? kern->quantize_even : kern->quantize)(n, in.data, scale, zero, out.data);
     kern->dequantize(n, out.data, scale, zero, back.data);
     for (size_t i = 0; i < n; i++) {
-        float v = roundf(((const float *)in.data)[i] / scale) + (float)zero;
+        const float real = ((const float *)in.data)[i] / scale;
+        float v = (is_even ? rintf(real) : roundf(real)) + (float)zero;
         int want = v < IFD_Q8_MIN ? IFD_Q8_MIN : v > IFD_Q8_MAX ? IFD_Q8_MAX : (int)v;
         int got = ((const ifd_q8 *)out.data)[i];
         if (got != want) {

@@ -7,14 +7,24 @@ struct quant_params {
     int32_t zero;
 };
 
-static void run_quantize(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame)
+static void quantize(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame,
+                     void (*kernel)(size_t, const float *, float, int32_t, ifd_q8 *))
 {
     const struct quant_params *p = step->params;
     const struct ifd_acc_range range = ifd_acc_share(frame, p->count, 64);
     const float *in = ifd_acc_in(step, frame, 0);
     ifd_q8 *out = ifd_acc_out(step, frame);
-    step->kernels->quant.quantize(range.end - range.begin, in + range.begin, p->scale, p->zero,
-                                  out + range.begin);
+    kernel(range.end - range.begin, in + range.begin, p->scale, p->zero, out + range.begin);
+}
+
+static void run_quantize(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame)
+{
+    quantize(step, frame, step->kernels->quant.quantize);
+}
+
+static void run_quantize_even(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame)
+{
+    quantize(step, frame, step->kernels->quant.quantize_even);
 }
 
 static void run_dequantize(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame)
@@ -76,7 +86,9 @@ static enum ifd_code quantize_lower(struct ifd_acc_lowering *lowering,
     if (node->view.input[0].desc->dtype != IFD_F32) {
         return ifd_acc_lower_unary(lowering, node, err);
     }
-    return add_quant(lowering, node, run_quantize, &node->view.output[0], "quantize", err);
+    const struct ifd_quantize_attrs *attrs = node->view.attrs;
+    return add_quant(lowering, node, attrs->rounds_even ? run_quantize_even : run_quantize,
+                     &node->view.output[0], "quantize", err);
 }
 
 static enum ifd_code dequantize_lower(struct ifd_acc_lowering *lowering,

@@ -5,7 +5,6 @@
 #include "engine/tensor/fixed.h"
 #include "engine/tensor/softmax8.h"
 
-#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -214,7 +213,7 @@ static void run_reduce_q8(const struct ifd_acc_step *step, const struct ifd_acc_
     }
 }
 
-/* NaN is ignored; the result is at least -FLT_MAX. */
+/* NaN is ignored. */
 static void run_max_f32(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame)
 {
     const struct reduce_params *p = step->params;
@@ -225,7 +224,7 @@ static void run_max_f32(const struct ifd_acc_step *step, const struct ifd_acc_fr
         const float *block = in + o * p->reduced * p->inner;
         float *to = out + o * p->inner;
         for (size_t c = 0; c < p->inner; c++) {
-            to[c] = -FLT_MAX;
+            to[c] = -INFINITY;
         }
         for (size_t r = 0; r < p->reduced; r++, block += p->inner) {
             for (size_t c = 0; c < p->inner; c++) {

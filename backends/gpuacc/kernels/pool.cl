@@ -16,7 +16,7 @@ kernel void pool2d(global const real *x, const uint x_at, global real *y, const 
     const int begin_y = max(top, 0), end_y = min(top + kh, in_h);
     const int begin_x = max(left, 0), end_x = min(left + kw, in_w);
     global const real *image = x + x_at + line / out_h * in_h * in_w * channels;
-    float4 v = (float4)(AVERAGE ? 0.0f : -FLT_MAX);
+    float4 v = (float4)(AVERAGE ? 0.0f : -INFINITY);
     for (int in_y = begin_y; in_y < end_y; in_y++) {
         for (int in_x = begin_x; in_x < end_x; in_x++) {
             const float4 in = load4(image + (in_y * in_w + in_x) * channels + c, n);

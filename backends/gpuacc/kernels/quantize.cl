@@ -7,7 +7,7 @@ kernel void quantize(global const real *x, const uint x_at, global Q *y, const u
     if (n <= 0) {
         return;
     }
-    const float4 v = round(load4(x + x_at + i, n) / scale);
+    const float4 v = ROUND(load4(x + x_at + i, n) / scale);
     // a clamp of floats first: not a number becomes the zero point
     const float4 limited = isnan(v) ? (float4)(0.0f) : clamp(v, -1024.0f, 1024.0f);
     const int4 stored = convert_int4(limited) + zero;

@@ -29,14 +29,16 @@ static bool quantize_takes(const struct ifd_node_view *node, struct ifd_err *rea
 static enum ifd_code quantize_lower(struct ifd_gpu_lowering *lowering,
                                     const struct ifd_partition_node *node, struct ifd_err *err)
 {
+    const struct ifd_quantize_attrs *attrs = node->view.attrs;
     const struct ifd_desc *out = &node->view.output[0];
     const size_t count = ifd_gpu_elements(&out->shape);
     if (!is_from_f32(&node->view)) {
         return ifd_gpu_table_lower(lowering, node, err);
     }
     struct ifd_gpu_call call = ifd_gpu_call(IFD_GPU_quantize);
-    ifd_gpu_define(&call, "#define Q %s\n#define LOWEST %d\n", ifd_gpu_q8_type(out->dtype),
-                   out->dtype == IFD_S8 ? INT8_MIN : 0);
+    ifd_gpu_define(&call, "#define Q %s\n#define LOWEST %d\n#define ROUND %s\n",
+                   ifd_gpu_q8_type(out->dtype), out->dtype == IFD_S8 ? INT8_MIN : 0,
+                   attrs->rounds_even ? "rint" : "round");
     ifd_gpu_in(&call, node->input_value[0]);
     ifd_gpu_out(&call, node->output_value[0]);
     ifd_gpu_int(&call, (int64_t)count);

@@ -190,10 +190,10 @@ static const char *reduction_text(enum ifd_op op)
 {
     switch ((unsigned)op) {
     case IFD_OP_REDUCE_MAX:
-        return "#define REDUCE(a, b) (b > a ? b : a)\n#define START -FLT_MAX\n"
+        return "#define REDUCE(a, b) (b > a ? b : a)\n#define START -INFINITY\n"
                "#define FINISH(v) v\n";
     case IFD_OP_REDUCE_MIN:
-        return "#define REDUCE(a, b) (b < a ? b : a)\n#define START FLT_MAX\n"
+        return "#define REDUCE(a, b) (b < a ? b : a)\n#define START INFINITY\n"
                "#define FINISH(v) v\n";
     case IFD_OP_REDUCE_PROD:
         return "#define REDUCE(a, b) (a * b)\n#define START 1.0f\n#define FINISH(v) v\n";

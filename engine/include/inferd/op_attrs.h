@@ -38,6 +38,11 @@ struct ifd_binary_attrs {
     bool rounds_even;     /* add and mul of 8 bits */
 };
 
+/** quantize */
+struct ifd_quantize_attrs {
+    bool rounds_even; /* from f32 */
+};
+
 /** clamp: min(max(x, min), max) */
 struct ifd_clamp_attrs {
     float min, max;

@@ -132,9 +132,10 @@ static uint32_t stepped(struct ifd_builder *b, enum ifd_op op, uint32_t x, uint3
 
 static uint32_t quantize(struct ifd_builder *b, uint32_t x, struct ifd_onnx_quant q, int64_t axis)
 {
+    const struct ifd_quantize_attrs attrs = {.rounds_even = true};
     struct ifd_desc output = {0};
     return ifd_onnx_describe(b, &q, &output)
-               ? ifd_build_node(b, IFD_OP_QUANTIZE, &x, 1, &output, NULL)
+               ? ifd_build_node(b, IFD_OP_QUANTIZE, &x, 1, &output, &attrs)
                : stepped(b, IFD_OP_DIV, x, q.scale, &q, axis);
 }
 

@@ -386,6 +386,12 @@ void ifd_onnx_resize(struct ifd_onnx_call *call, int is_upsample)
                        ifd_shape_text(&shape).s);
         return;
     }
+    struct ifd_desc result = {.dtype = ifd_build_desc(b, x)->dtype, .shape = {.rank = r.rank}};
+    memcpy(result.shape.dim, r.out, r.rank * sizeof(r.out[0]));
+    if (!ifd_desc_fits(&result, b->tensor_bytes)) { /* before weights are computed */
+        ifd_build_fail(b, IFD_TOO_LARGE, "a resize to %s", ifd_shape_text(&result.shape).s);
+        return;
+    }
     if (is_usual(&r)) {
         call->output[0] = usual_resize(b, &r, x);
         return;

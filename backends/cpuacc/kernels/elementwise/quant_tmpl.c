@@ -234,23 +234,23 @@ static void lut_8(size_t n, const uint8_t *in, const uint8_t *table, uint8_t *ou
 
 /* Adding the number just below a half and truncating rounds halves away from zero, and rounds
  * nothing else up. Beyond the clamp the exact value does not matter. */
-INLINE vi quantize_vector(vf v, vi zero)
+INLINE vi quantize_vector(vf v, vi zero, const int is_even)
 {
     v = vf_min(vf_set1(1e6f), vf_max(vf_set1(-1e6f), v));
     vi sign = vi_and(vf_bits(v), vi_set1(INT32_MIN));
     vf half = vf_from_bits(vi_or(vf_bits(vf_set1(0x1.fffffep-2f)), sign));
-    vi q = vi_add(vf_trunc(vf_add(v, half)), zero);
+    vi q = vi_add(is_even ? vf_to_vi(v) : vf_trunc(vf_add(v, half)), zero);
     return vi_min(vi_set1(IFD_Q8_MAX), vi_max(vi_set1(IFD_Q8_MIN), q));
 }
 
 INLINE void quantize_all(size_t n, const float *in, float by, int32_t zero, ifd_q8 *out,
-                         const int is_factor)
+                         const int is_factor, const int is_even)
 {
     const vf s = vf_set1(by);
     const vi z = vi_set1(zero);
     for (size_t i = 0; i < n; i += VF_LANES) {
         const vf x = n - i < VF_LANES ? vf_load_n(in + i, n - i) : vf_load(in + i);
-        const vi q = quantize_vector(is_factor ? vf_mul(x, s) : vf_div(x, s), z);
+        const vi q = quantize_vector(is_factor ? vf_mul(x, s) : vf_div(x, s), z, is_even);
         if (n - i < VF_LANES) {
             vi_store_q8_n(out + i, q, n - i);
         } else {
@@ -261,12 +261,17 @@ INLINE void quantize_all(size_t n, const float *in, float by, int32_t zero, ifd_
 
 static void quantize(size_t n, const float *in, float scale, int32_t zero, ifd_q8 *out)
 {
-    quantize_all(n, in, scale, zero, out, 0);
+    quantize_all(n, in, scale, zero, out, 0, 0);
+}
+
+static void quantize_even(size_t n, const float *in, float scale, int32_t zero, ifd_q8 *out)
+{
+    quantize_all(n, in, scale, zero, out, 0, 1);
 }
 
 static void quantize_by(size_t n, const float *in, float factor, int32_t zero, ifd_q8 *out)
 {
-    quantize_all(n, in, factor, zero, out, 1);
+    quantize_all(n, in, factor, zero, out, 1, 0);
 }
 
 static void dequantize(size_t n, const ifd_q8 *in, float scale, int32_t zero, float *out)
@@ -324,5 +329,5 @@ static void rescale_sums(const struct ifd_rescale_args *args)
 }
 
 const struct ifd_kern_quant IFD_TABLE = {
-    add_q8, sub_q8,   mul_q8,     blend_q8,    scale_q8, even_add_q8, even_mul_q8,
-    lut_8,  quantize, dequantize, quantize_by, range,    rescale_sums};
+    add_q8, sub_q8,   mul_q8,        blend_q8,   scale_q8,    even_add_q8, even_mul_q8,
+    lut_8,  quantize, quantize_even, dequantize, quantize_by, range,       rescale_sums};

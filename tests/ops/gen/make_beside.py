@@ -1,7 +1,8 @@
-"""Adds the cases with rounds_even to golden files beside this folder: ONNX Runtime's sums and
-products of 8 bits. What other scripts wrote there stays; run it after them.
+"""Adds ONNX Runtime's cases to golden files beside this folder whose other cases are LiteRT's:
+layers, sums, products and quantization of 8 bits (rounds_even), extremes of infinities. What other
+scripts wrote there stays; run it after them.
 
-    python tests/ops/gen/make_even.py
+    python tests/ops/gen/make_beside.py
 """
 
 import json
@@ -14,7 +15,7 @@ from litert import Tensor
 from make_ops import tensor_json
 
 FOLDER = pathlib.Path(__file__).resolve().parents[1]
-MARK = '"rounds_even":true'
+MARK = '"source":"ONNX Runtime'
 NUMPY = {"u8": np.uint8, "s8": np.int8}
 VALID, EXPLICIT = 1, 2
 
@@ -36,9 +37,10 @@ def tensor(dtype, data, scale, zero, constant=False, axis=0):
     return t
 
 
-def case(file, name, inputs, output, attrs):
+def case(file, name, inputs, output, attrs, rounds_even=True):
+    attrs = {**attrs, "rounds_even": True} if rounds_even else attrs
     file.append({"name": name, "source": f"{ort.SOURCE} {name.split()[0]}",
-                 "attrs": {**attrs, "rounds_even": True},
+                 "attrs": attrs,
                  "inputs": [tensor_json(t) for t in inputs],
                  "outputs": [tensor_json(output)]})
 
@@ -118,6 +120,19 @@ def fully_connected(rng):
     return file
 
 
+def quantize(rng):
+    file = []
+    for dtype in ("u8", "s8"):
+        for sy in (0.5, 10 ** rng.uniform(-2.5, -1)):
+            sy, zy = quant(rng, dtype, sy)
+            halves = rng.integers(-300, 300, 60) * (sy / 2)
+            x = np.concatenate([halves, [1e9, -1e9, 0, -0.0]]).astype(np.float32)
+            y, = ort.run("QuantizeLinear", [x, sy, zy], 1)
+            case(file, f"QuantizeLinear {dtype} by {sy}", [Tensor("f32", data=x)],
+                 tensor(dtype, y, sy, zy), {})
+    return file
+
+
 def binary(rng, op):
     file = []
     for dtype in ("u8", "s8"):
@@ -139,6 +154,24 @@ def binary(rng, op):
     return file
 
 
+def extreme(op):
+    file = []
+    x = np.array([[-np.inf, -np.inf, np.inf], [-np.inf, 1, np.inf]], np.float32)
+    for axis in (0, 1):
+        y, = ort.run(op, [x, np.array([axis])], 1, keepdims=0)
+        case(file, f"{op} of infinities, axis {axis}", [Tensor("f32", data=x)],
+             Tensor("f32", data=y), {"axes": [axis], "keep_dims": False}, False)
+    return file
+
+
+def reduce_max(rng):
+    return extreme("ReduceMax")
+
+
+def reduce_min(rng):
+    return extreme("ReduceMin")
+
+
 def add(rng):
     return binary(rng, "Add")
 
@@ -147,7 +180,8 @@ def mul(rng):
     return binary(rng, "Mul")
 
 
-for number, make in enumerate((conv2d, depthwise_conv2d, fully_connected, add, mul)):
+for number, make in enumerate((conv2d, depthwise_conv2d, fully_connected, add, mul,
+                               quantize, reduce_max, reduce_min)):
     path = FOLDER / f"{make.__name__}.json"
     head, *lines, end = path.read_text().splitlines()
     lines = [line.rstrip(",") for line in lines if MARK not in line]
