@@ -26,7 +26,7 @@ KNOWN = {
         "a spare instance has no spare itself (engine/model/spare.c)",
     "read_graph read_node read_attr read_inner": "graphs in nodes: DEPTH_MAX, 8 "
         "(engine/parse/onnx/onnx_reader.c)",
-    "capture_all": "the same graphs, after they were read (engine/parse/onnx/control.c)",
+    "ifd_onnx_capture": "the same graphs, after they were read (engine/parse/onnx/inner.c)",
     "mark_used": "the same (engine/parse/onnx/cut.c)",
     "is_default": "the same messages, after they were parsed (server/repo/fields.c)",
 }

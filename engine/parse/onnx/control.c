@@ -1,277 +1,42 @@
 /* If, Loop and Scan. What is decided while the file is read is built in place: a loop becomes its
- * turns. Otherwise the graphs of the node become graphs of ours, which a node names; the values
- * that they see outside become inputs. */
+ * turns. Otherwise the graphs of the node become graphs of ours (inner.h). */
 #include <string.h>
 
-#include "engine/base/str.h"
-#include "engine/ir/shape.h"
-#include "engine/ir/verify.h"
-#include "engine/parse/onnx/onnx_build.h"
-
-/* ---- values ---- */
-
-/* Keeps what a callee reported. */
-static bool passed(struct ifd_builder *b, enum ifd_code code)
-{
-    b->code = b->code == IFD_OK ? code : b->code;
-    return b->code == IFD_OK;
-}
-
-static uint32_t *take(struct ifd_onnx_call *call, size_t count)
-{
-    struct ifd_arena *arena = call->b->graph->arena;
-    uint32_t *values = ifd_arena_take_array(arena, count, sizeof(*values));
-    if (!values) {
-        passed(call->b, ifd_arena_fail(arena, count * sizeof(*values), call->b->err));
-    }
-    return values;
-}
-
-/* One element without dimensions. */
-static uint32_t scalar_of(struct ifd_builder *b, uint32_t value)
-{
-    return ifd_build_desc(b, value)->shape.rank > 0 ? ifd_build_reshape(b, value, NULL, 0) : value;
-}
-
-static bool is_known(const struct ifd_builder *b, uint32_t value, bool *ret_is_true)
-{
-    const struct ifd_bytes content = ifd_build_content(b, value);
-    *ret_is_true = content.size > 0 && content.data[0] != 0;
-    return content.size > 0;
-}
-
-static uint32_t condition_of(struct ifd_builder *b, uint32_t value)
-{
-    const struct ifd_desc *desc = ifd_build_desc(b, value);
-    size_t count = 0;
-    if (b->code == IFD_OK &&
-        (desc->dtype != IFD_BOOL || !ifd_shape_elements(&desc->shape, &count) || count != 1)) {
-        return ifd_build_fail(b, IFD_CORRUPT, "a condition of %s %s, expected one bool",
-                              ifd_dtype_name(desc->dtype), ifd_shape_text(&desc->shape).s);
-    }
-    return scalar_of(b, value);
-}
-
-static const struct ifd_onnx_graph *graph_of(struct ifd_onnx_call *call, const char *name)
-{
-    const struct ifd_onnx_attr *attr = ifd_onnx_attr(call, name);
-    if (!attr || !attr->graph) {
-        ifd_build_fail(call->b, IFD_CORRUPT, "no graph \"%s\"", name);
-        return NULL;
-    }
-    return attr->graph;
-}
-
-static void inline_graph(struct ifd_onnx_call *call, const struct ifd_onnx_graph *g,
-                         const uint32_t *input, uint32_t input_count, uint32_t *ret_output)
-{
-    if (call->b->code == IFD_OK) {
-        passed(call->b, ifd_onnx_inline(call->build, g, input, input_count, ret_output));
-    }
-}
-
-/* ---- graphs of our own ---- */
-
-/* Values outside that graphs of a node see and that are no constants, each once. */
-struct captures {
-    struct ifd_onnx_call *call;
-    uint32_t *value;
-    uint32_t count, capacity;
-};
-
-static void capture(struct captures *c, struct ifd_str text)
-{
-    const uint32_t value = text.size > 0 ? ifd_onnx_lookup(c->call->build, text) : IFD_NONE;
-    if (value == IFD_NONE || c->call->b->graph->value[value].is_constant) {
-        return;
-    }
-    for (uint32_t i = 0; i < c->count; i++) {
-        if (c->value[i] == value) {
-            return;
-        }
-    }
-    if (c->count == c->capacity) {
-        const uint32_t capacity = c->capacity * 2 + 16;
-        uint32_t *grown = take(c->call, capacity);
-        if (!grown) {
-            return;
-        }
-        memcpy(grown, c->value ? c->value : grown, c->count * sizeof(*grown));
-        c->value = grown;
-        c->capacity = capacity;
-    }
-    c->value[c->count++] = value;
-}
-
-/* Also of the graphs within: they see through. */
-static void capture_all(struct captures *c, const struct ifd_onnx_graph *g)
-{
-    for (uint32_t i = 0; i < g->output_count; i++) {
-        capture(c, g->output[i].name);
-    }
-    for (uint32_t n = 0; n < g->node_count; n++) {
-        const struct ifd_onnx_node *node = &g->node[n];
-        for (uint32_t i = 0; i < node->input_count; i++) {
-            capture(c, node->input[i]);
-        }
-        for (uint32_t i = 0; i < node->attr_count; i++) {
-            if (node->attr[i].graph) {
-                capture_all(c, node->attr[i].graph);
-            }
-        }
-    }
-}
-
-/* A graph that is being built beside the outer one. */
-struct inner {
-    struct ifd_onnx_level level;
-    struct ifd_builder outer; /* as it was */
-    const struct ifd_onnx_level *outer_level;
-    uint32_t *input;
-    uint32_t input_count;
-};
-
-/* Its inputs are like these values of the outer graph; the last are the captured ones. */
-static void begin_graph(struct ifd_onnx_call *call, const uint32_t *like, uint32_t count,
-                        const struct captures *captures, struct inner *inner)
-{
-    struct ifd_builder *b = call->b;
-    struct ifd_graph *outer = b->graph;
-    struct ifd_graph *graph = ifd_arena_take(outer->arena, sizeof(*graph));
-    *inner = (struct inner){.outer = *b,
-                            .outer_level = call->build->level,
-                            .input = take(call, count),
-                            .input_count = count};
-    if (!graph || !inner->input) {
-        passed(b, ifd_arena_fail(outer->arena, sizeof(*graph), b->err));
-        return;
-    }
-    ifd_graph_init(graph, outer->arena);
-    for (uint32_t i = 0; i < count && b->code == IFD_OK; i++) {
-        const struct ifd_value *value = &outer->value[like[i]];
-        passed(b, ifd_graph_add_value(graph, value->name, &value->desc, &inner->input[i], b->err));
-    }
-    inner->level = (struct ifd_onnx_level){.outer = inner->outer_level,
-                                           .graph = graph,
-                                           .captured = captures->value,
-                                           .input = inner->input + count - captures->count,
-                                           .captured_count = captures->count};
-    call->build->level = &inner->level;
-    b->graph = graph;
-    b->nhwc = NULL;
-    b->nhwc_count = 0;
-}
-
-/* The graph is complete, or the builder has failed. */
-static const struct ifd_graph *end_graph(struct ifd_onnx_call *call, struct inner *inner,
-                                         const uint32_t *output, uint32_t count)
-{
-    struct ifd_builder *b = call->b;
-    struct ifd_graph *graph = inner->level.graph, *main = call->build->main;
-    if (b->code == IFD_OK) {
-        passed(b, ifd_graph_set_io(graph, inner->input, inner->input_count, output, count, b->err));
-    }
-    if (b->code == IFD_OK && passed(b, ifd_graph_verify(graph, IFD_INVALID, b->err))) {
-        graph->next = main->next;
-        main->next = graph;
-    }
-    call->build->level = inner->outer_level;
-    b->graph = inner->outer.graph;
-    b->nhwc = inner->outer.nhwc;
-    b->nhwc_count = inner->outer.nhwc_count;
-    return graph;
-}
-
-/* A node whose outputs are like those of a graph. */
-static void add_node(struct ifd_onnx_call *call, enum ifd_op op, const void *attrs,
-                     const uint32_t *input, uint32_t input_count, const struct ifd_graph *like,
-                     uint32_t *output)
-{
-    struct ifd_arena *arena = call->b->graph->arena;
-    struct ifd_desc *desc = ifd_arena_take_array(arena, like->output_count, sizeof(*desc));
-    if (!desc) {
-        passed(call->b, ifd_arena_fail(arena, like->output_count * sizeof(*desc), call->b->err));
-        return;
-    }
-    for (uint32_t i = 0; i < like->output_count; i++) {
-        desc[i] = like->value[like->output[i]].desc;
-    }
-    ifd_build_nodes(call->b, op, input, input_count, desc, like->output_count, attrs, output);
-    call->build->is_stuck = call->b->code != IFD_OK; /* shapes differ or change */
-}
-
-/* Where building can go back to. */
-struct mark {
-    struct ifd_graph *next; /* of the main graph */
-    uint32_t node_count, value_count, asked;
-};
-
-static struct mark mark_of(const struct ifd_onnx_call *call)
-{
-    const struct ifd_graph *graph = call->b->graph;
-    return (struct mark){.next = call->build->main->next,
-                         .node_count = graph->node_count,
-                         .value_count = graph->value_count,
-                         .asked = call->build->asked};
-}
-
-/* Forgets what was built behind a mark, and why it failed. */
-static void go_back(struct ifd_onnx_call *call, const struct mark *mark)
-{
-    struct ifd_builder *b = call->b;
-    b->code = IFD_OK;
-    b->graph->node_count = mark->node_count;
-    b->graph->value_count = mark->value_count;
-    call->build->main->next = mark->next;
-    call->build->asked = mark->asked;
-    call->build->is_stuck = false;
-    for (uint32_t v = mark->value_count; v < b->nhwc_count; v++) {
-        b->nhwc[v] = IFD_NONE;
-    }
-}
-
-/* Did the graphs of the node fail by shapes, which they do not if they are built in place? */
-static bool may_build_in_place(const struct ifd_onnx_call *call)
-{
-    const struct ifd_onnx_build *build = call->build;
-    const enum ifd_code code = call->b->code;
-    return (code == IFD_INVALID ||
-            (build->is_stuck && (code == IFD_UNSUPPORTED || code == IFD_CORRUPT))) &&
-           build->wanted == IFD_NONE && !build->level->outer;
-}
+#include "engine/parse/onnx/inner.h"
 
 /* ---- If ---- */
 
 static void build_cond(struct ifd_onnx_call *call, uint32_t condition,
                        const struct ifd_onnx_graph *const branch[2])
 {
-    struct captures captures = {.call = call};
+    struct ifd_onnx_captures captures = {.call = call};
     struct ifd_cond_attrs attrs = {0};
-    uint32_t *output = take(call, call->output_count);
+    uint32_t *output = ifd_onnx_take(call, call->output_count);
     for (int k = 0; k < 2; k++) {
-        capture_all(&captures, branch[k]);
+        ifd_onnx_capture(&captures, branch[k]);
     }
     for (int k = 0; k < 2 && call->b->code == IFD_OK; k++) {
-        struct inner inner;
-        begin_graph(call, captures.value, captures.count, &captures, &inner);
-        inline_graph(call, branch[k], NULL, 0, output);
-        attrs.branch[k] = end_graph(call, &inner, output, call->output_count);
+        struct ifd_onnx_inner inner;
+        ifd_onnx_begin_graph(call, captures.value, captures.count, &captures, &inner);
+        ifd_onnx_build_inline(call, branch[k], NULL, 0, output);
+        attrs.branch[k] = ifd_onnx_end_graph(call, &inner, output, call->output_count);
     }
-    uint32_t *input = take(call, captures.count + (size_t)1);
+    uint32_t *input = ifd_onnx_take(call, captures.count + (size_t)1);
     if (call->b->code != IFD_OK) {
         return;
     }
     input[0] = condition;
     memcpy(input + 1, captures.value ? captures.value : input, captures.count * sizeof(*input));
-    add_node(call, IFD_OP_COND, &attrs, input, captures.count + 1, attrs.branch[0], call->output);
+    ifd_onnx_add_node(call, IFD_OP_COND, &attrs, input, captures.count + 1, attrs.branch[0],
+                      call->output);
 }
 
 void ifd_onnx_if(struct ifd_onnx_call *call, int unused)
 {
     (void)unused;
-    const struct ifd_onnx_graph *branch[2] = {graph_of(call, "then_branch"),
-                                              graph_of(call, "else_branch")};
-    const uint32_t condition = condition_of(call->b, ifd_onnx_input(call, 0));
+    const struct ifd_onnx_graph *branch[2] = {ifd_onnx_graph_of(call, "then_branch"),
+                                              ifd_onnx_graph_of(call, "else_branch")};
+    const uint32_t condition = ifd_onnx_condition(call->b, ifd_onnx_input(call, 0));
     bool is_true = false;
     for (int k = 0; k < 2 && call->b->code == IFD_OK; k++) {
         if (branch[k]->output_count != call->node->output_count) {
@@ -282,18 +47,18 @@ void ifd_onnx_if(struct ifd_onnx_call *call, int unused)
     if (call->b->code != IFD_OK) {
         return;
     }
-    const struct mark mark = mark_of(call);
-    if (!is_known(call->b, condition, &is_true)) {
+    const struct ifd_onnx_mark mark = ifd_onnx_mark_of(call);
+    if (!ifd_onnx_is_known(call->b, condition, &is_true)) {
         build_cond(call, condition, branch);
         /* the branch that is not taken may be one for other shapes, or cannot be computed */
         call->build->is_stuck = call->build->is_stuck || call->b->code == IFD_UNSUPPORTED;
-        if (!may_build_in_place(call)) {
+        if (!ifd_onnx_may_build_in_place(call)) {
             return;
         }
-        go_back(call, &mark); /* the data says which one */
-        (void)is_known(call->b, ifd_build_known(call->b, condition), &is_true);
+        ifd_onnx_go_back(call, &mark); /* the data says which one */
+        (void)ifd_onnx_is_known(call->b, ifd_build_known(call->b, condition), &is_true);
     }
-    inline_graph(call, branch[is_true ? 0 : 1], NULL, 0, call->output);
+    ifd_onnx_build_inline(call, branch[is_true ? 0 : 1], NULL, 0, call->output);
 }
 
 /* ---- lists of results ---- */
@@ -324,8 +89,8 @@ struct loop {
 
 static bool take_loop(struct loop *l)
 {
-    l->value = take(l->call, l->carried + (size_t)2);
-    l->next = take(l->call, l->body->output_count + (size_t)1);
+    l->value = ifd_onnx_take(l->call, l->carried + (size_t)2);
+    l->next = ifd_onnx_take(l->call, l->body->output_count + (size_t)1);
     return l->call->b->code == IFD_OK;
 }
 
@@ -334,7 +99,7 @@ static void start(struct loop *l)
     struct ifd_onnx_call *call = l->call;
     const uint32_t condition = ifd_onnx_input(call, 1);
     l->value[0] = ifd_build_number(call->b, IFD_S64, 0);
-    l->value[1] = condition != IFD_NONE ? condition_of(call->b, condition)
+    l->value[1] = condition != IFD_NONE ? ifd_onnx_condition(call->b, condition)
                                         : ifd_build_number(call->b, IFD_BOOL, 1);
     for (uint32_t i = 0; i < l->carried; i++) {
         l->value[2 + i] = ifd_onnx_input(call, 2 + i);
@@ -347,7 +112,7 @@ static void start(struct loop *l)
 static bool keep_results(struct loop *l)
 {
     if (l->turns % 64 == 0 && l->list_count > 0) {
-        uint32_t *grown = take(l->call, (size_t)(l->turns + 64) * l->list_count);
+        uint32_t *grown = ifd_onnx_take(l->call, (size_t)(l->turns + 64) * l->list_count);
         if (!grown) {
             return false;
         }
@@ -369,7 +134,7 @@ static bool turn(struct loop *l, uint64_t limit, bool *ret_is_over)
     struct ifd_builder *b = l->call->b;
     bool goes_on = false;
     const uint32_t condition = l->asks ? ifd_build_known(b, l->value[1]) : l->value[1];
-    if (!is_known(b, condition, &goes_on)) {
+    if (!ifd_onnx_is_known(b, condition, &goes_on)) {
         return false;
     }
     *ret_is_over = !goes_on || l->turns >= limit;
@@ -377,11 +142,11 @@ static bool turn(struct loop *l, uint64_t limit, bool *ret_is_over)
         return true;
     }
     l->value[0] = ifd_build_number(b, IFD_S64, l->turns);
-    inline_graph(l->call, l->body, l->value, l->carried + 2, l->next);
+    ifd_onnx_build_inline(l->call, l->body, l->value, l->carried + 2, l->next);
     if (b->code != IFD_OK || !keep_results(l)) {
         return false;
     }
-    l->value[1] = condition_of(b, l->next[0]);
+    l->value[1] = ifd_onnx_condition(b, l->next[0]);
     memcpy(l->value + 2, l->next + 1, l->carried * sizeof(*l->value));
     return b->code == IFD_OK;
 }
@@ -391,7 +156,7 @@ static bool unroll(struct loop *l)
 {
     struct ifd_onnx_build *build = l->call->build;
     struct ifd_builder *b = l->call->b;
-    const struct mark mark = mark_of(l->call);
+    const struct ifd_onnx_mark mark = ifd_onnx_mark_of(l->call);
     const uint32_t known = l->asks ? ifd_build_known(b, l->limit) : l->limit;
     const struct ifd_bytes content = ifd_build_content(b, known);
     int64_t limit = INT64_MAX;
@@ -413,7 +178,7 @@ static bool unroll(struct loop *l)
         build->nodes_left = IFD_ONNX_INLINED_MAX;
     }
     if (b->code == IFD_OK) {
-        go_back(l->call, &mark);
+        ifd_onnx_go_back(l->call, &mark);
     }
     return false;
 }
@@ -424,7 +189,7 @@ static void take_results(struct loop *l)
     for (uint32_t i = 0; i < call->output_count && i < l->carried; i++) {
         call->output[i] = l->value[2 + i];
     }
-    uint32_t *list = take(call, l->turns + (size_t)1);
+    uint32_t *list = ifd_onnx_take(call, l->turns + (size_t)1);
     for (uint32_t i = 0; list && l->carried + i < call->output_count; i++) {
         for (uint32_t t = 0; t < l->turns; t++) {
             list[t] = l->result[t * l->list_count + i];
@@ -436,11 +201,12 @@ static void take_results(struct loop *l)
 }
 
 /* Inputs of the node: turn, condition, values, limit, captured ones. */
-static uint32_t *node_inputs(struct loop *l, const struct captures *captures, uint32_t *ret_count)
+static uint32_t *node_inputs(struct loop *l, const struct ifd_onnx_captures *captures,
+                             uint32_t *ret_count)
 {
     struct ifd_builder *b = l->call->b;
     const uint32_t fixed = l->carried + 3;
-    uint32_t *input = take(l->call, (size_t)fixed + captures->count);
+    uint32_t *input = ifd_onnx_take(l->call, (size_t)fixed + captures->count);
     if (b->code == IFD_OK) {
         memcpy(input, l->value, (l->carried + 2) * sizeof(*input));
         input[fixed - 1] = l->limit != IFD_NONE ? l->limit : ifd_build_number(b, IFD_S64, 9e18);
@@ -452,12 +218,13 @@ static uint32_t *node_inputs(struct loop *l, const struct captures *captures, ui
 }
 
 static const struct ifd_graph *build_condition(struct loop *l, const uint32_t *input,
-                                               uint32_t count, const struct captures *captures)
+                                               uint32_t count,
+                                               const struct ifd_onnx_captures *captures)
 {
     struct ifd_builder *b = l->call->b;
-    struct inner inner;
+    struct ifd_onnx_inner inner;
     const struct ifd_desc flag = {.dtype = IFD_BOOL};
-    begin_graph(l->call, input, count, captures, &inner);
+    ifd_onnx_begin_graph(l->call, input, count, captures, &inner);
     uint32_t output = IFD_NONE;
     if (b->code == IFD_OK) {
         const uint32_t less[2] = {inner.input[0], inner.input[l->carried + 2]};
@@ -465,28 +232,28 @@ static const struct ifd_graph *build_condition(struct loop *l, const uint32_t *i
                                   inner.input[1]};
         output = ifd_build_node(b, IFD_OP_LOGICAL_AND, both, 2, &flag, NULL);
     }
-    return end_graph(l->call, &inner, &output, 1);
+    return ifd_onnx_end_graph(l->call, &inner, &output, 1);
 }
 
 static const struct ifd_graph *build_body(struct loop *l, const uint32_t *input, uint32_t count,
-                                          const struct captures *captures)
+                                          const struct ifd_onnx_captures *captures)
 {
     struct ifd_builder *b = l->call->b;
-    struct inner inner;
-    begin_graph(l->call, input, count, captures, &inner);
+    struct ifd_onnx_inner inner;
+    ifd_onnx_begin_graph(l->call, input, count, captures, &inner);
     if (b->code == IFD_OK) {
-        inline_graph(l->call, l->body, inner.input, l->carried + 2, l->next);
+        ifd_onnx_build_inline(l->call, l->body, inner.input, l->carried + 2, l->next);
         l->value[0] = ifd_build_with(b, IFD_OP_ADD, inner.input[0], 1);
-        l->value[1] = condition_of(b, l->next[0]);
+        l->value[1] = ifd_onnx_condition(b, l->next[0]);
         memcpy(l->value + 2, l->next + 1, l->carried * sizeof(*l->value));
     }
-    return end_graph(l->call, &inner, l->value, l->carried + 2);
+    return ifd_onnx_end_graph(l->call, &inner, l->value, l->carried + 2);
 }
 
 static void build_loop(struct loop *l)
 {
     struct ifd_builder *b = l->call->b;
-    struct captures captures = {.call = l->call};
+    struct ifd_onnx_captures captures = {.call = l->call};
     uint32_t count = 0;
     if (l->list_count > 0) {
         l->call->build->is_stuck = true;
@@ -501,7 +268,7 @@ static void build_loop(struct loop *l)
             return;
         }
     }
-    capture_all(&captures, l->body);
+    ifd_onnx_capture(&captures, l->body);
     const uint32_t *input = node_inputs(l, &captures, &count);
     struct ifd_loop_attrs attrs = {0};
     if (b->code == IFD_OK) {
@@ -510,9 +277,9 @@ static void build_loop(struct loop *l)
     if (b->code == IFD_OK) {
         attrs.body = build_body(l, input, count, &captures);
     }
-    uint32_t *output = take(l->call, l->carried + (size_t)2);
+    uint32_t *output = ifd_onnx_take(l->call, l->carried + (size_t)2);
     if (b->code == IFD_OK) {
-        add_node(l->call, IFD_OP_LOOP, &attrs, input, count, attrs.body, output);
+        ifd_onnx_add_node(l->call, IFD_OP_LOOP, &attrs, input, count, attrs.body, output);
         memcpy(l->call->output, output + 2, l->call->output_count * sizeof(*output));
     }
 }
@@ -520,7 +287,7 @@ static void build_loop(struct loop *l)
 void ifd_onnx_loop(struct ifd_onnx_call *call, int unused)
 {
     (void)unused;
-    struct loop l = {.call = call, .body = graph_of(call, "body")};
+    struct loop l = {.call = call, .body = ifd_onnx_graph_of(call, "body")};
     const uint32_t inputs = call->node->input_count;
     if (call->b->code != IFD_OK) {
         return;
@@ -528,7 +295,7 @@ void ifd_onnx_loop(struct ifd_onnx_call *call, int unused)
     l.carried = inputs > 2 ? inputs - 2 : 0;
     l.limit = ifd_onnx_input(call, 0);
     if (l.limit != IFD_NONE) {
-        l.limit = scalar_of(call->b, ifd_build_cast(call->b, l.limit, IFD_S64));
+        l.limit = ifd_onnx_scalar(call->b, ifd_build_cast(call->b, l.limit, IFD_S64));
     }
     if (l.body->input_count != l.carried + 2 || l.body->output_count < l.carried + 1 ||
         call->output_count > l.body->output_count - 1) {
@@ -540,15 +307,15 @@ void ifd_onnx_loop(struct ifd_onnx_call *call, int unused)
     if (!take_loop(&l)) {
         return;
     }
-    const struct mark mark = mark_of(call);
+    const struct ifd_onnx_mark mark = ifd_onnx_mark_of(call);
     start(&l);
     bool is_unrolled = !call->build->keeps_loops && unroll(&l);
     if (!is_unrolled && call->b->code == IFD_OK) {
         build_loop(&l);
-        if (!may_build_in_place(call)) {
+        if (!ifd_onnx_may_build_in_place(call)) {
             return;
         }
-        go_back(call, &mark); /* such as values whose shapes change from turn to turn */
+        ifd_onnx_go_back(call, &mark); /* such as values whose shapes change from turn to turn */
         l.asks = true;
         start(&l);
         is_unrolled = unroll(&l);
@@ -605,7 +372,7 @@ static void run_turns(struct scan *s, uint32_t *value, uint32_t *next, uint32_t 
         for (uint32_t i = 0; i < s->ins; i++) {
             value[s->states + i] = slice(s, i, t);
         }
-        inline_graph(s->call, s->body, value, s->states + s->ins, next);
+        ifd_onnx_build_inline(s->call, s->body, value, s->states + s->ins, next);
         memcpy(value, next, s->states * sizeof(*value));
         for (uint32_t i = 0; i < s->outs; i++) {
             const bool is_backward = entry(s->call, "scan_output_directions", i) == 1;
@@ -617,9 +384,9 @@ static void run_turns(struct scan *s, uint32_t *value, uint32_t *next, uint32_t 
 static void build_scan(struct scan *s)
 {
     struct ifd_onnx_call *call = s->call;
-    uint32_t *value = take(call, (size_t)s->states + s->ins);
-    uint32_t *next = take(call, (size_t)s->states + s->outs);
-    uint32_t *result = take(call, (size_t)s->outs * (size_t)s->turns);
+    uint32_t *value = ifd_onnx_take(call, (size_t)s->states + s->ins);
+    uint32_t *next = ifd_onnx_take(call, (size_t)s->states + s->outs);
+    uint32_t *result = ifd_onnx_take(call, (size_t)s->outs * (size_t)s->turns);
     if (call->b->code != IFD_OK) {
         return;
     }
@@ -643,7 +410,7 @@ static void build_scan(struct scan *s)
 void ifd_onnx_scan(struct ifd_onnx_call *call, int unused)
 {
     (void)unused;
-    struct scan s = {.call = call, .body = graph_of(call, "body")};
+    struct scan s = {.call = call, .body = ifd_onnx_graph_of(call, "body")};
     const int64_t ins = ifd_onnx_int(call, "num_scan_inputs", 0);
     if (call->b->code != IFD_OK) {
         return;
