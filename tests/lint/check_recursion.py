@@ -17,8 +17,9 @@ KNOWN = {
     "walk_folder walk_entry": "folders of a model: DEPTH_MAX, 8 (server/repo/scan.c)",
     "parse_fields parse_value": "messages of a config: IFD_TEXT_DEPTH_MAX, 32 (server/repo/text.c)",
     "place": "levels of a sparse tensor: LEVELS_MAX, 16 (engine/parse/tflite/constants.c)",
-    "ifd_tflite_inline build_operators build_operator ifd_tflite_build_control build_while unroll "
-    "turn build_if build_cond build_loop build_graph ifd_tflite_build_variable build_once":
+    "ifd_tflite_inline build_operators ifd_tflite_build_operator ifd_tflite_build_control "
+    "build_while unroll turn build_if build_cond build_loop build_graph "
+    "ifd_tflite_build_variable build_once":
         "subgraphs: IFD_TFLITE_DEPTH_MAX, 8 (engine/parse/tflite/tflite.c)",
     "ifd_control_compile compile_graphs compile_graph ifd_executable_init compile_part":
         "graphs that nodes name: as deep as the parser allows, 8",

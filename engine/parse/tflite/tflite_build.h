@@ -1,7 +1,7 @@
-/** What builds a graph from a checked TFLite model: tflite.c, operators one by one; control.c,
- *  operators that name subgraphs; composite.c, operators that are several of ours; recurrent.c,
- *  those of them with a state; constants.c, content; variables.c, state; cut.c, shapes that data
- *  decides. */
+/** What builds a graph from a checked TFLite model: tflite.c, the whole; node.c, an operator;
+ *  values.c, tensors; control.c, operators that name subgraphs; composite.c, operators that are
+ *  several of ours; recurrent.c, those of them with a state; constants.c, content; variables.c,
+ *  state; cut.c, shapes that data decides. */
 #ifndef INFERD_ENGINE_PARSE_TFLITE_TFLITE_BUILD_H
 #define INFERD_ENGINE_PARSE_TFLITE_TFLITE_BUILD_H
 
@@ -56,7 +56,7 @@ struct ifd_tflite_build {
 };
 
 /** Value of a tensor of the subgraph; a constant becomes one when it is first asked for. IFD_NONE
- *  for tensor -1. (tflite.c) */
+ *  for tensor -1. (values.c) */
 IFD_NODISCARD enum ifd_code ifd_tflite_value_of(struct ifd_tflite_build *b, int32_t tensor,
                                                 uint32_t *ret);
 /** Builds the operators of a subgraph on these inputs, in place. (tflite.c) */
@@ -64,11 +64,21 @@ IFD_NODISCARD enum ifd_code ifd_tflite_inline(struct ifd_tflite_build *b, uint32
                                               const uint32_t *input, uint32_t input_count,
                                               uint32_t *ret_output, uint32_t output_count);
 
-/** Type, shape and quantization of a tensor. (tflite.c) */
+/** Type, shape and quantization of a tensor. (values.c) */
 IFD_NODISCARD enum ifd_code ifd_tflite_describe(struct ifd_tflite_build *b,
                                                 const struct ifd_tflite_tensor *t,
                                                 struct ifd_desc *ret);
-/** Adds a value like a tensor of the subgraph, which becomes the tensor's. (tflite.c) */
+/** Quantization alone, for a type that has one. (values.c) */
+IFD_NODISCARD enum ifd_code ifd_tflite_read_quantization(struct ifd_tflite_build *b,
+                                                         const struct ifd_tflite_tensor *t,
+                                                         struct ifd_desc *desc);
+/** Errors: TOO_LARGE (limits.tensor_bytes). (values.c) */
+IFD_NODISCARD enum ifd_code ifd_tflite_check_bytes(const struct ifd_tflite_build *b,
+                                                   uint32_t value);
+/** Builds operator index of the subgraph. (node.c) */
+IFD_NODISCARD enum ifd_code ifd_tflite_build_operator(struct ifd_tflite_build *b, uint32_t index,
+                                                      struct ifd_arena *scratch);
+/** Adds a value like a tensor of the subgraph, which becomes the tensor's. (values.c) */
 IFD_NODISCARD enum ifd_code ifd_tflite_add_value(struct ifd_tflite_build *b, uint32_t tensor,
                                                  uint32_t *ret);
 /** The same for a tensor with content. (constants.c) */
