@@ -4,7 +4,6 @@
 #include "backends/cpuacc/compile.h"
 #include "backends/cpuacc/driver.h"
 #include "backends/cpuacc/run.h"
-#include "backends/lowering/requantize.h"
 #include "backends/lowering/work.h"
 
 static void cpuacc_describe(struct ifd_partition *partition, uint32_t step,
@@ -53,23 +52,11 @@ static struct ifd_low_rate rate_of(uint32_t flags, const struct ifd_acc_driver *
     return rate;
 }
 
-/* Layers that round as ONNX Runtime does are a step off where kernels round by fixed-point factors
- * only. */
-static bool is_inexact(const struct ifd_node_view *node)
-{
-    return IFD_Q8_EXACT && node->op != IFD_OP_ADD && node->op != IFD_OP_MUL &&
-           ifd_low_rounds_even(node);
-}
-
 static uint32_t cpuacc_cost(struct ifd_device *device, const struct ifd_node_view *node,
                             struct ifd_err *reason)
 {
     const struct ifd_acc_driver *driver = ifd_acc_driver(node, reason);
     if (!driver) {
-        return 0;
-    }
-    if (device->host->exact && driver != &ifd_acc_reference && is_inexact(node)) {
-        ifd_fail(reason, IFD_UNSUPPORTED, "exact results that round halves to even");
         return 0;
     }
     return ifd_low_time_ns(ifd_low_work_of(ifd_op_def(node->op), node),

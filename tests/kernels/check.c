@@ -1,5 +1,6 @@
 #include "tests/kernels/check.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,6 +34,11 @@ int check_int(int lo, int hi)
 float check_float(float lo, float hi)
 {
     return lo + (hi - lo) * ((float)(next_random() >> 8) / 16777216.0f);
+}
+
+float check_factor(int32_t multiplier, int32_t shift)
+{
+    return (float)ldexp((double)multiplier, shift - 31);
 }
 
 static void *map_bytes(size_t bytes)

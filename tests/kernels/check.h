@@ -15,6 +15,9 @@
 int check_int(int lo, int hi);
 float check_float(float lo, float hi);
 
+/* The factor that struct ifd_requant gives a channel, as IFD_ROUND_EVEN multiplies by it. */
+float check_factor(int32_t multiplier, int32_t shift);
+
 /* A buffer of exactly `bytes` bytes, 64-aligned at its start unless at_end. Inputs (at_end) are
  * followed by 64 readable bytes and an unreadable page; outputs lie between guard bytes. */
 struct check_buffer {

@@ -28,6 +28,9 @@ static int naive_finish(const struct problem *p, int64_t sum, size_t c)
     if (p->round != IFD_ROUND_SINGLE) {
         v = divide_nearest_away((product + ((int64_t)1 << 30)) >> 31, (int64_t)1 << right);
     }
+    if (p->round == IFD_ROUND_EVEN) {
+        v = (int64_t)rint((double)((float)sum * check_factor(p->multiplier[c], p->shift[c])));
+    }
     v += p->out_zero;
     v = v < p->out_min ? p->out_min : v;
     return (int)(v > p->out_max ? p->out_max : v);
@@ -197,7 +200,7 @@ static void check_problem(struct problem p)
 {
     struct ifd_kernels_isa isa;
     for (size_t at = 0; check_next("dw_q8", &at, &isa);) {
-        for (int round = IFD_ROUND_FAST; round <= IFD_ROUND_SINGLE; round++) {
+        for (int round = IFD_ROUND_FAST; round <= IFD_ROUND_EVEN; round++) {
             p.round = (enum ifd_round)round;
             check_table(&p, isa.name, &isa.kernels.dw_q8);
         }

@@ -36,6 +36,9 @@ static int64_t naive_round(const struct problem *p, int64_t sum, size_t j)
 {
     int left = p->shift[j] > 0 ? p->shift[j] : 0, right = p->shift[j] < 0 ? -p->shift[j] : 0;
     int64_t product = sum * ((int64_t)1 << left) * p->multiplier[j];
+    if (p->round == IFD_ROUND_EVEN) {
+        return (int64_t)rint((double)((float)sum * check_factor(p->multiplier[j], p->shift[j])));
+    }
     if (p->round == IFD_ROUND_SINGLE) {
         return (product + ((int64_t)1 << (30 + right))) >> (31 + right);
     }
@@ -366,9 +369,9 @@ static void bench_shape(size_t m, size_t k, size_t n, size_t taps)
         p.a = check_input(p.a_count);
         set_numbers(&p, false);
         printf("%-7s m %5zu k %4zu n %4zu taps %zu:", isa.name, m, k, n, taps);
-        for (int round = 0; round < 3; round++) {
+        for (int round = 0; round < 4; round++) {
             static const enum ifd_round kinds[] = {IFD_ROUND_FAST, IFD_ROUND_SINGLE,
-                                                   IFD_ROUND_DOUBLE};
+                                                   IFD_ROUND_DOUBLE, IFD_ROUND_EVEN};
             p.round = kinds[round];
             struct check_buffer packed = pack_problem(&p, &isa.kernels.gemm_q8);
             struct check_buffer out = check_output(m * n);

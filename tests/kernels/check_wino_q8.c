@@ -193,7 +193,7 @@ static void check_table(const struct problem *p, const struct ifd_kernels_isa *i
 
 static void check_problem(struct problem *p, const struct ifd_kernels_isa *isa)
 {
-    for (int round = IFD_ROUND_FAST; round <= IFD_ROUND_SINGLE; round++) {
+    for (int round = IFD_ROUND_FAST; round <= IFD_ROUND_EVEN; round++) {
         p->requant.round = (enum ifd_round)round;
         struct check_buffer want = expected(p);
         check_table(p, isa, want.data);

@@ -59,9 +59,16 @@ typedef uint8_t ifd_q8;
  *           with each other, and all Arm tables, but not across.
  *   DOUBLE  ifd_fixed_scale_double(): LiteRT's reference convolutions, bit for bit.
  *   SINGLE  ifd_fixed_scale_single(): LiteRT's reference fully connected layer, bit for bit.
+ *   EVEN    a float multiply rounded half to even: ONNX Runtime, bit for bit. FAST on x86.
  *   NONE    gemm_q8 only: sums stay 32 bits. out is int32_t and its stride counts these;
  *           factors, zero point and bounds of the output are not read. */
-enum ifd_round { IFD_ROUND_FAST, IFD_ROUND_DOUBLE, IFD_ROUND_SINGLE, IFD_ROUND_NONE };
+enum ifd_round {
+    IFD_ROUND_FAST,
+    IFD_ROUND_DOUBLE,
+    IFD_ROUND_SINGLE,
+    IFD_ROUND_EVEN,
+    IFD_ROUND_NONE
+};
 
 /* Bias and requantization of channels 0 .. n-1, as the model gives them.
  *   bias              NULL for none.

@@ -93,6 +93,8 @@ void ifd_pack_header(const struct ifd_requant *requant, struct ifd_packed *heade
     enum ifd_finish finish = IFD_FINISH_FAST;
     if (requant->round == IFD_ROUND_NONE) {
         finish = IFD_FINISH_NONE;
+    } else if (requant->round == IFD_ROUND_EVEN) {
+        finish = IFD_Q8_EXACT ? IFD_FINISH_EVEN : IFD_FINISH_FAST;
     } else if (requant->round == IFD_ROUND_SINGLE) {
         finish = IFD_FINISH_EXACT;
     } else if (requant->round == IFD_ROUND_DOUBLE) {

@@ -37,7 +37,8 @@ enum ifd_finish {
     IFD_FINISH_FAST,
     IFD_FINISH_EXACT,
     IFD_FINISH_EXACT_SIGN,
-    IFD_FINISH_NONE /* sums are stored as they are; columns lie in natural order */
+    IFD_FINISH_EVEN, /* where it is not FAST: Arm */
+    IFD_FINISH_NONE  /* sums are stored as they are; columns lie in natural order */
 };
 
 /* Meaning of ifd_packed.private_. */

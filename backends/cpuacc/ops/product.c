@@ -79,7 +79,9 @@ static enum ifd_code init_requant(struct ifd_acc_lowering *lowering,
         .in_zero = ifd_acc_zero(input),
         .out_zero = ifd_acc_zero(&node->output[0]),
         .weight_zero = weights->quant.zero_point[0] - (weights->dtype == IFD_U8 ? 128 : 0),
-        .round = !is_even && (lowering->exact || IFD_Q8_EXACT) ? round : IFD_ROUND_FAST,
+        .round = is_even                           ? IFD_ROUND_EVEN
+                 : lowering->exact || IFD_Q8_EXACT ? round
+                                                   : IFD_ROUND_FAST,
     };
     (void)ifd_acc_clamp_q8(activation, &node->output[0], &requant->out_min, &requant->out_max);
     if (is_real) {
@@ -144,11 +146,13 @@ size_t ifd_acc_product_workspace(const struct ifd_acc_product *product)
 }
 
 /* A constant result takes the place of the bias that makes it; its factor becomes 1. */
-static void settle(const struct ifd_requant *requant, size_t c, int32_t *bias, int32_t *multiplier,
-                   int32_t *shift)
+static void settle(const struct ifd_requant *requant, float factor, size_t c, int32_t *bias,
+                   int32_t *multiplier, int32_t *shift)
 {
     const int32_t far = 1 << 20; /* beyond any clamp */
-    const int32_t result = requant->round == IFD_ROUND_SINGLE
+    const float even = fminf(fmaxf(rintf((float)bias[c] * factor), (float)-far), (float)far);
+    const int32_t result = requant->round == IFD_ROUND_EVEN ? (int32_t)even
+                           : requant->round == IFD_ROUND_SINGLE
                                ? ifd_fixed_scale_single(bias[c], multiplier[c], shift[c])
                                : ifd_fixed_scale_double(bias[c], multiplier[c], shift[c]);
     bias[c] = result < -far ? -far : result > far ? far : result;
@@ -178,7 +182,8 @@ struct ifd_requant ifd_acc_product_requant(const struct ifd_acc_product *product
         for (size_t i = 0; i < product->channels; i++) {
             if (ifd_low_is_nothing(&weights, product->channels, product->channel_is_last, zero,
                                    i)) {
-                settle(&requant, i, bias, multiplier, shift);
+                settle(&requant, (float)ifd_low_factor(&product->scales, i), i, bias, multiplier,
+                       shift);
             }
         }
     }

@@ -34,8 +34,7 @@ bool ifd_acc_product_takes(const struct ifd_node_view *node, int32_t activation,
                            struct ifd_err *reason);
 
 /** round: how the reference kernel rounds quantized sums. Used if exact results are asked for or
- *  cost nothing here; the cheapest rounding otherwise, and with rounds_even, which is that one on
- *  x86 and within one step of it on Arm. */
+ *  cost nothing here; the cheapest rounding otherwise. rounds_even: that of ONNX Runtime. */
 IFD_NODISCARD enum ifd_code ifd_acc_product_init(struct ifd_acc_lowering *lowering,
                                                  const struct ifd_node_view *node,
                                                  int32_t activation, size_t channels,

@@ -91,7 +91,27 @@ def convolutions(rng, is_depthwise):
                   tensor(kind, turned, sw, zw, True, 3 if is_depthwise else 0),
                   Tensor("s32", data=b, scale=sx * sw, zero_point=[0] * len(sw), constant=True)],
                  tensor(dtype, y.transpose(0, 2, 3, 1), sy, zy), attrs)
+    halves(rng, is_depthwise, file)
     return file
+
+
+def halves(rng, is_depthwise, file):
+    """Sums that end in a half; the results of the first channels are those of the bias alone."""
+    x, zx, one = numbers(rng, "u8", [1, 8, 4, 5]), np.uint8(117), np.float32(0.5)
+    w = rng.integers(-3, 4, [8, 1, 1, 1] if is_depthwise else [8, 8, 1, 1]).astype(np.int8)
+    w[:6] = 0
+    b = np.array([1, -1, 3, -3, 5, 7, 9, -11], np.int32)
+    zw, zy = np.zeros(8, np.int8), np.uint8(120)
+    y, = ort.run("QLinearConv", [x, one, zx, w, np.full(8, one), zw, one, zy, b], 1,
+                 group=8 if is_depthwise else 1, kernel_shape=[1, 1])
+    turned = w.transpose((1, 2, 3, 0) if is_depthwise else (0, 2, 3, 1))
+    case(file, "QLinearConv u8 s8 halves",
+         [tensor("u8", x.transpose(0, 2, 3, 1), one, zx),
+          tensor("s8", turned, np.full(8, one), zw, True, 3 if is_depthwise else 0),
+          Tensor("s32", data=b, scale=np.full(8, one * one), zero_point=[0] * 8, constant=True)],
+         tensor("u8", y.transpose(0, 2, 3, 1), one, zy),
+         {"padding": EXPLICIT, "stride_h": 1, "stride_w": 1, "pad_top": 0, "pad_left": 0,
+          "pad_bottom": 0, "pad_right": 0})
 
 
 def conv2d(rng):

@@ -35,6 +35,9 @@ static int32_t neon_finish(const struct ifd_requant *requant, int small)
     if (requant->round == IFD_ROUND_NONE) {
         return (int32_t)IFD_FINISH_NONE;
     }
+    if (requant->round == IFD_ROUND_EVEN) {
+        return (int32_t)IFD_FINISH_EVEN;
+    }
     if (requant->round != IFD_ROUND_DOUBLE) {
         return (int32_t)IFD_FINISH_FAST;
     }
@@ -43,7 +46,8 @@ static int32_t neon_finish(const struct ifd_requant *requant, int small)
                                            : (int32_t)NEON_FINISH_LINEAR;
 }
 
-/* Brings the shifts of a tail to the form of the instructions. */
+/* Brings the shifts of a tail to the form of the instructions. EVEN: the factor, a float, takes the
+ * place of the multiplier. */
 static void neon_tail(const struct ifd_requant *requant, size_t width, int32_t *tail)
 {
     int32_t *left = tail + IFD_TAIL_LEFT * width, *right = tail + IFD_TAIL_RIGHT * width;
@@ -52,6 +56,9 @@ static void neon_tail(const struct ifd_requant *requant, size_t width, int32_t *
         /* the doubling multiply supplies one of the left shifts, or two where it rounds */
         left[i] -= single ? 1 : 2;
         right[i] = single ? -right[i] : 1 - right[i];
+        if (requant->round == IFD_ROUND_EVEN) {
+            tail[IFD_TAIL_MULTIPLIER * width + i] = tail[IFD_TAIL_SCALE * width + i];
+        }
     }
 }
 
@@ -61,6 +68,20 @@ INLINE struct factors load_factors(const int32_t *tail, size_t width)
     return (struct factors){vld1q_s32(tail + IFD_TAIL_MULTIPLIER * width),
                             vld1q_s32(tail + IFD_TAIL_LEFT * width),
                             vld1q_s32(tail + IFD_TAIL_RIGHT * width)};
+}
+
+/* The product with a float, rounded half to even, or a number far beyond 16 bits. */
+INLINE int32x4_t scale_even(int32x4_t sum, int32x4_t factor)
+{
+    const float32x4_t x = vmulq_f32(vcvtq_f32_s32(sum), vreinterpretq_f32_s32(factor));
+#if defined(__aarch64__)
+    return vcvtnq_s32_f32(x);
+#else
+    /* floats from 2^23 on are whole: adding 1.5 * 2^23 rounds */
+    const float32x4_t whole = vdupq_n_f32(12582912.0f), far = vdupq_n_f32(1e6f);
+    const float32x4_t near = vminq_f32(vmaxq_f32(x, vnegq_f32(far)), far);
+    return vsubq_s32(vreinterpretq_s32_f32(vaddq_f32(near, whole)), vreinterpretq_s32_f32(whole));
+#endif
 }
 
 /* A doubling multiply that rounds is LiteRT's first rounding. Its second one, halves away from
@@ -74,6 +95,9 @@ INLINE int32x4_t scale_sums(const int finish, const struct factors *f, int32x4_t
     if (finish == NEON_FINISH_LINEAR) {
         const int32x4_t y = vqrdmulhq_s32(sum, f->multiplier);
         return vrshlq_s32(vsraq_n_s32(y, y, 31), f->right);
+    }
+    if (finish == IFD_FINISH_EVEN) {
+        return scale_even(sum, f->multiplier);
     }
     sum = vshlq_s32(sum, f->left);
     if (finish == IFD_FINISH_FAST) {

@@ -21,19 +21,18 @@ static inline ifd_q8 finish_scalar(const struct ifd_packed *header, const int32_
                                    size_t width, size_t slot, int32_t sum)
 {
     const int32_t *private_ = header->private_;
+    const int32_t finish = private_[IFD_PACKED_FINISH];
+    const float *scale = (const float *)(const void *)(tail + IFD_TAIL_SCALE * width);
     int32_t x;
     int64_t left = (int64_t)sum * ((int64_t)1 << tail[IFD_TAIL_LEFT * width + slot]);
     int64_t y = (left * tail[IFD_TAIL_MULTIPLIER * width + slot]) >> 32;
-    if (private_[IFD_PACKED_FINISH] == IFD_FINISH_FAST) {
-#if defined(__arm__) || defined(__aarch64__)
+    if (finish == (IFD_Q8_EXACT ? IFD_FINISH_EVEN : IFD_FINISH_FAST)) {
+        x = nearest_even((float)sum * scale[slot]);
+    } else if (finish == IFD_FINISH_FAST) {
         int32_t right = tail[IFD_TAIL_RIGHT * width + slot];
         x = (int32_t)((y + ((int64_t)1 << (right - 1))) >> right);
-#else
-        const float *scale = (const float *)(const void *)(tail + IFD_TAIL_SCALE * width);
-        x = nearest_even((float)sum * scale[slot]);
-#endif
     } else {
-        int negative = private_[IFD_PACKED_FINISH] == IFD_FINISH_EXACT_SIGN && y < 0;
+        int negative = finish == IFD_FINISH_EXACT_SIGN && y < 0;
         y += tail[(negative ? IFD_TAIL_PLUS_NEG : IFD_TAIL_PLUS) * width + slot];
         x = (int32_t)(y >> tail[IFD_TAIL_RIGHT * width + slot]);
     }
