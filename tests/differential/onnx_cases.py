@@ -619,6 +619,13 @@ def grid_sample(rng):
                  "align_corners": int(rng.integers(2))}, opset=20)
 
 
+def affine_grid(rng):
+    size = [int(d) for d in rng.integers(2, 6, int(rng.integers(4, 6)))]
+    dims = len(size) - 2
+    return Case("AffineGrid", [array(rng, (size[0], dims, dims + 1)), np.array(size, np.int64)],
+                {"align_corners": int(rng.integers(2))}, opset=20)
+
+
 # ---- quantized ----
 
 
@@ -804,6 +811,7 @@ CASES = {
     "BatchNormalization": batch_norm, "InstanceNormalization": instance_norm,
     "LayerNormalization": layer_norm, "GroupNormalization": group_norm,
     "LpNormalization": lp_norm, "Resize": resize, "GridSample": grid_sample,
+    "AffineGrid": affine_grid,
     "QuantizeLinear": quantize, "DequantizeLinear": dequantize, "QLinearConv": qlinear_conv,
     "QLinearMatMul": qlinear_matmul, "ConvInteger": integer_product("ConvInteger"),
     "MatMulInteger": integer_product("MatMulInteger"),

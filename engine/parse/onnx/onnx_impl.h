@@ -166,6 +166,7 @@ void ifd_onnx_center_crop_pad(struct ifd_onnx_call *call, int unused);
 void ifd_onnx_rotary_embedding(struct ifd_onnx_call *call, int unused);
 
 /* sample.c */
+void ifd_onnx_affine_grid(struct ifd_onnx_call *call, int unused);
 void ifd_onnx_grid_sample(struct ifd_onnx_call *call, int unused);
 void ifd_onnx_roi_align(struct ifd_onnx_call *call, int unused);
 

@@ -13,6 +13,7 @@ static const struct ifd_onnx_rule rules[] = {
     {"", "Acos", 1, 1, 1, ifd_onnx_function, IFD_ONNX_ACOS},
     {"", "Acosh", 1, 1, 1, ifd_onnx_function, IFD_ONNX_ACOSH},
     {"", "Add", 2, 2, 1, ifd_onnx_binary, IFD_OP_ADD},
+    {"", "AffineGrid", 2, 2, 1, ifd_onnx_affine_grid, 0},
     {"", "And", 2, 2, 1, ifd_onnx_compare, IFD_OP_LOGICAL_AND},
     {"", "ArgMax", 1, 1, 1, ifd_onnx_arg, IFD_OP_ARG_MAX},
     {"", "ArgMin", 1, 1, 1, ifd_onnx_arg, IFD_OP_ARG_MIN},

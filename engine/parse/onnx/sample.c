@@ -13,6 +13,74 @@ static uint32_t images(struct ifd_onnx_call *call)
     return ifd_build_to_nhwc(call->b, call->input[0]);
 }
 
+/* Place i of n between -1 and 1: of corners, or of centres. */
+static float place(int64_t i, int64_t n, bool of_corners)
+{
+    const double steps = of_corners ? (double)(n - 1) : (double)n;
+    const double at = of_corners ? (double)(2 * i) : (double)(2 * i + 1);
+    return steps > 0 ? (float)(at / steps - 1) : -1;
+}
+
+/* The places of all pixels, last dimension first, and a 1: [pixels, dims + 1]. */
+static uint32_t pixels(struct ifd_onnx_call *call, const struct ifd_shape *size)
+{
+    struct ifd_builder *b = call->b;
+    const bool of_corners = ifd_onnx_int(call, "align_corners", 0) != 0;
+    struct ifd_desc desc = {.dtype = IFD_F32, .shape = {.rank = 2, .dim = {1, size->rank + 1}}};
+    size_t count = 0, bytes = 0;
+    if (ifd_shape_elements(size, &count)) {
+        desc.shape.dim[0] = (int64_t)count;
+    }
+    if (!ifd_desc_fits(&desc, b->tensor_bytes) || !ifd_desc_bytes(&desc, &bytes)) {
+        return ifd_build_fail(b, IFD_TOO_LARGE, "a grid of %s", ifd_shape_text(size).s);
+    }
+    float *to = ifd_arena_take_tensor(b->graph->arena, bytes);
+    if (!to) {
+        b->code = ifd_arena_fail(b->graph->arena, bytes, b->err);
+        return IFD_NONE;
+    }
+    for (size_t i = 0; i < count; i++, to += size->rank + 1) {
+        int64_t left = (int64_t)i;
+        for (uint32_t k = 0; k < size->rank; k++) {
+            const int64_t n = size->dim[size->rank - 1 - k];
+            to[k] = place(left % n, n, of_corners);
+            left /= n;
+        }
+        to[size->rank] = 1;
+    }
+    return ifd_build_constant(
+        b, &desc,
+        (struct ifd_bytes){.data = (const uint8_t *)(to - count * (size->rank + 1)), .size = bytes},
+        IFD_TENSOR_PAD);
+}
+
+/* grid = places of the pixels × theta^T: theta [n, dims, dims + 1], size [n, c, pixels …]. */
+void ifd_onnx_affine_grid(struct ifd_onnx_call *call, int unused)
+{
+    (void)unused;
+    struct ifd_builder *b = call->b;
+    const struct ifd_ints of = ifd_build_ints_of(b, call->input[1], "the size");
+    const struct ifd_shape theta = ifd_build_desc(b, call->input[0])->shape;
+    struct ifd_shape size = {.rank = of.count > 2 ? of.count - 2 : 0}, grid = {.rank = of.count};
+    bool fits = (of.count == 4 || of.count == 5) && theta.rank == 3 &&
+                theta.dim[0] == of.value[0] && theta.dim[1] == (int64_t)size.rank &&
+                theta.dim[2] == (int64_t)size.rank + 1;
+    for (uint32_t d = 0; fits && d < size.rank; d++) {
+        size.dim[d] = grid.dim[d + 1] = of.value[d + 2];
+        fits = size.dim[d] > 0;
+    }
+    if (!fits) {
+        ifd_build_fail(b, IFD_CORRUPT, "theta of shape %s for a size of %u numbers",
+                       ifd_shape_text(&theta).s, of.count);
+        return;
+    }
+    grid.dim[0] = theta.dim[0];
+    grid.dim[of.count - 1] = theta.dim[1];
+    const uint32_t places = pixels(call, &size);
+    const uint32_t y = ifd_build_matmul(b, places, ifd_build_swap(b, call->input[0], 1, 2));
+    call->output[0] = ifd_build_reshape(b, y, grid.dim, grid.rank);
+}
+
 void ifd_onnx_grid_sample(struct ifd_onnx_call *call, int unused)
 {
     (void)unused;
