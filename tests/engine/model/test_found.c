@@ -86,8 +86,8 @@ static void computed_limits_decide_the_size_of_a_range(void)
 {
     struct model_file f;
     model_file_begin(&f, TFLITE "good_range_by_data.tflite", NULL);
+    const int32_t b = 2;
     for (int32_t a = 0; a < 4; a++) {
-        const int32_t b = 2;
         f.in[0] = tensor(IFD_S32, (struct ifd_shape){0}, &a, sizeof(a));
         f.in[1] = tensor(IFD_S32, (struct ifd_shape){0}, &b, sizeof(b));
         REQUIRE_OK(model_file_run(&f), &f.err);
