@@ -41,6 +41,13 @@ static enum ifd_code table_ref(const struct ifd_ref_call *call, struct ifd_err *
     return IFD_OK;
 }
 
+static bool table_permute(void *attrs, const struct ifd_perm *perm)
+{
+    (void)attrs;
+    (void)perm;
+    return true;
+}
+
 const struct ifd_op_def ifd_op_table = {
     .name = "table",
     .min_inputs = 2,
@@ -51,4 +58,5 @@ const struct ifd_op_def ifd_op_table = {
     .can_alias = true,
     .infer = table_infer,
     .ref = table_ref,
+    .permute = table_permute,
 };

@@ -177,6 +177,12 @@ static bool permute_attrs(enum ifd_op op, void *attrs, const struct ifd_perm *pe
     return def->is_elementwise || (def->permute && def->permute(attrs, perm));
 }
 
+/* The list of a table, which has no place beside the tensor. */
+static bool is_list(const struct ifd_node *node, uint32_t i)
+{
+    return node->op == IFD_OP_TABLE && i == 1;
+}
+
 /* The permutation that all moved inputs of a node share. False if none is moved, if they differ, or
  * if another input cannot follow: a computed one, or a constant of another rank with more than one
  * number. */
@@ -197,6 +203,9 @@ static bool common_perm(const struct mover *m, const struct ifd_node *node, stru
     for (uint32_t i = 0; found && i < node->input_count; i++) {
         if (node->input[i] == IFD_NONE) {
             return false;
+        }
+        if (is_list(node, i)) {
+            continue;
         }
         const struct ifd_value *value = &m->to.value[resolve(m, node->input[i])];
         size_t elements = 0;
@@ -243,7 +252,11 @@ static enum ifd_code move(struct mover *m, const struct ifd_node *node, const st
     }
     enum ifd_code code = IFD_OK;
     for (uint32_t i = 0; code == IFD_OK && i < node->input_count; i++) {
-        code = moved_input(m, node->input[i], perm, &input[i]);
+        if (is_list(node, i)) {
+            input[i] = resolve(m, node->input[i]);
+        } else {
+            code = moved_input(m, node->input[i], perm, &input[i]);
+        }
     }
     for (uint32_t i = 0; code == IFD_OK && i < node->output_count; i++) {
         code = add_twin(m, node->output[i], perm, &output[i]);

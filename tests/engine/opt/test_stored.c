@@ -89,6 +89,27 @@ static void a_function_of_two_tensors_or_channels_is_no_table(void)
     }
 }
 
+static void transposes_meet_across_a_table(void)
+{
+    static const int64_t to_nchw[4] = {0, 3, 1, 2}, to_nhwc[4] = {0, 2, 3, 1};
+    struct fixture f;
+    struct ifd_node *node = NULL;
+    float list[256];
+    for (int i = 0; i < 256; i++) {
+        list[i] = (float)(i * 7 % 256 - 128);
+    }
+    const uint32_t x = transpose(&f, input(&f), to_nchw);
+    const uint32_t numbers = test_graph_constant(&f.graph, "list", SHAPE(256), list);
+    const struct ifd_desc bytes = {.dtype = IFD_S8};
+    const uint32_t both[] = {quantize(&f, x, &stored), convert(&f, IFD_OP_CAST, numbers, &bytes)};
+    const uint32_t y = add_as(&f, IFD_OP_TABLE, both, 2, &stored, &node);
+    infer(&f);
+    optimize(&f, transpose(&f, dequantize(&f, y), to_nhwc));
+    EXPECT_INT(count_ops(&f, IFD_OP_TRANSPOSE), 0);
+    EXPECT_INT(f.optimized.node_count, 3);
+    ifd_arena_finish(&f.arena);
+}
+
 /* Backends make tables of these, and join them with the step before. */
 static void one_function_of_stored_numbers_stays(void)
 {
@@ -285,6 +306,7 @@ int main(int argc, char **argv)
         T(two_ways_from_one_number_are_one_table),
         T(tables_in_a_row_are_one),
         T(a_function_of_two_tensors_or_channels_is_no_table),
+        T(transposes_meet_across_a_table),
         T(one_function_of_stored_numbers_stays),
         T(operators_that_move_numbers_move_stored_ones),
         T(a_row_of_moves_is_stored),
