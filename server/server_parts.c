@@ -324,6 +324,7 @@ enum ifd_code ifd_server_create_front(struct ifd_server *server, struct ifd_err 
         .service = server->service,
         .vision_detection = o->config->vision_detection,
         .vision_face = o->config->vision_face,
+        .has_console = o->config->console,
         .has_vision_key = o->config->vision_api_key,
         .cors = {.origin = o->config->cors_origins.item, .count = o->config->cors_origins.count},
         .max_input_bytes = (size_t)o->config->http_max_input_size};

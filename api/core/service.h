@@ -92,6 +92,11 @@ struct ifd_infer_request {
     uint64_t handled_ns;  /* monotonic: when its body was complete; timeouts count from here */
     uint64_t started_ns;  /* monotonic: when its run began; the service sets it before done() */
 
+    /** Of a measured run, which no other request shares: room for the time of each step of the
+     *  plan. Written before done(). NULL: not measured. */
+    uint64_t *step_ns;
+    uint32_t step_count;
+
     /** The client is gone: set by the caller, read by threads that work for the request. */
     atomic_bool is_abandoned;
 
@@ -238,6 +243,16 @@ struct ifd_service_ops {
      *  be NULL. */
     enum ifd_code (*stats)(struct ifd_service *service, struct ifd_str name, int64_t version,
                            ifd_stats_fn fn, void *arg, struct ifd_err *err);
+
+    /** Makes request a measured run on zeros: sets inputs, step_ns and step_count, in its arena.
+     *  Errors: UNSUPPORTED (the model has no steps, or only a request can say how large an input
+     *  is), NOMEM. NULL: nothing can be measured. */
+    enum ifd_code (*prepare_profile)(struct ifd_service *service, struct ifd_infer_request *request,
+                                     struct ifd_err *err);
+    /** Writes a JSON object: graph, steps and memory of a version that prepare_profile took.
+     *  Thread: any. */
+    enum ifd_code (*write_plan)(const struct ifd_model_ref *ref, ifd_sink_fn sink, void *context,
+                                struct ifd_err *err);
 
     /** Decodes, resizes and normalises a picture of request (by its first bytes, or a frame as its
      *  source says) into its sample, whose dtype and shape are those of the input's one sample, and

@@ -197,6 +197,8 @@ void ifd_api_open(struct ifd_api *api, struct ifd_http_exchange *exchange,
     call->exchange = exchange;
     call->guard = api->options.guard;
     call->max_input_bytes = api->options.max_input_bytes;
+    call->has_console = api->options.has_console;
+    call->may_control = api->options.admin_on_http || exchange->is_local_admin;
     call->vision_detection = api->options.vision_detection;
     call->vision_face = api->options.vision_face;
     call->core.all = &api->calls;

@@ -20,6 +20,7 @@ struct ifd_api_options {
     /* Models of /v1/vision/detection and face; NULL or "": by what the models mean. */
     const char *vision_detection, *vision_face;
     bool has_vision_key; /* a form's api_key is a token, too */
+    bool has_console;    /* serves the page /console */
     struct ifd_cors cors;
 };
 

@@ -20,6 +20,8 @@ struct ifd_http_call {
     struct ifd_http_infer *infer;  /* NULL until an inference begins (api/http/infer.h) */
     const struct ifd_guard *guard; /* NULL: there are no tokens */
     size_t max_input_bytes;
+    bool has_console; /* as of struct ifd_api_options */
+    bool may_control; /* this connection reaches what changes the server */
     const char *vision_detection, *vision_face; /* as of struct ifd_api_options */
     bool awaits_key; /* a token is expected in the body; model and access are not checked yet */
     bool is_refused; /* the answer is made, and waits for the end of the body */

@@ -33,6 +33,15 @@ static void put_missing(struct ifd_http_call *call, struct ifd_json_out *out)
     }
 }
 
+/* Not in Triton's answer: whether this connection can load and unload models, given a token for it.
+ * Nothing is written where it cannot. */
+static void put_control(const struct ifd_http_call *call, struct ifd_json_out *out)
+{
+    if (call->may_control && ifd_http_ops(call)->load) {
+        ifd_json_member_bool(out, "may_load", true);
+    }
+}
+
 void ifd_handle_server_metadata(struct ifd_http_call *call)
 {
     const struct ifd_server_info *info = ifd_http_ops(call)->info(ifd_http_service(call));
@@ -48,6 +57,7 @@ void ifd_handle_server_metadata(struct ifd_http_call *call)
     }
     ifd_json_end(&out, ']');
     put_missing(call, &out);
+    put_control(call, &out);
     ifd_json_end(&out, '}');
     ifd_http_json(call, 200, &out);
 }

@@ -24,6 +24,9 @@ struct ifd_job {
     struct ifd_queue_bound *bound; /* bound of this level; NULL: that of the queue */
     uint64_t deadline_ns;   /* monotonic; 0: none. A job that still waits then does not run */
     bool lower_at_deadline; /* or runs after all others (timeout_action DELAY) */
+    /* The run is measured, alone: room for the time of each step of the plan. NULL: it is not. */
+    uint64_t *step_ns;
+    uint32_t step_count;
 
     /* set by queue and worker */
     bool is_queued;
@@ -45,7 +48,8 @@ struct ifd_job {
 void *ifd_job_memory(struct ifd_job *job, size_t bytes,
                      const struct ifd_alloc *alloc) IFD_NODISCARD;
 
-/** True if two jobs may share a run: same types and shapes, except the first dimension. */
+/** True if two jobs may share a run: same types and shapes, except the first dimension, and neither
+ *  is measured. */
 bool ifd_job_fits(const struct ifd_job *a, const struct ifd_job *b);
 
 #endif

@@ -180,10 +180,9 @@ static enum ifd_code run_in_parts(struct engine_runner *runner, struct ifd_job *
     return code;
 }
 
-static enum ifd_code run(struct ifd_runner *self, struct ifd_job *const *job, uint32_t count,
-                         struct ifd_err *err)
+static enum ifd_code run_jobs(struct engine_runner *runner, struct ifd_job *const *job,
+                              uint32_t count, struct ifd_err *err)
 {
-    struct engine_runner *runner = (struct engine_runner *)self;
     if (count == 1 && batch_of(runner, job[0]) > runner->max_batch) {
         return run_in_parts(runner, job[0], batch_of(runner, job[0]), err);
     }
@@ -206,6 +205,20 @@ static enum ifd_code run(struct ifd_runner *self, struct ifd_job *const *job, ui
             code = keep_outputs(runner, job[i], err);
         }
     }
+    return code;
+}
+
+static enum ifd_code run(struct ifd_runner *self, struct ifd_job *const *job, uint32_t count,
+                         struct ifd_err *err)
+{
+    struct engine_runner *runner = (struct engine_runner *)self;
+    if (!job[0]->step_ns) {
+        return run_jobs(runner, job, count, err);
+    }
+    ifd_instance_profile(runner->instance, true);
+    const enum ifd_code code = run_jobs(runner, job, count, err);
+    ifd_instance_step_ns(runner->instance, job[0]->step_ns, job[0]->step_count);
+    ifd_instance_profile(runner->instance, false);
     return code;
 }
 

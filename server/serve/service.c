@@ -204,6 +204,8 @@ static struct service_job *make_job(struct ifd_service *service, struct ifd_infe
         .bound = terms.bound,
         .deadline_ns = terms.deadline_ns,
         .lower_at_deadline = !terms.rejects,
+        .step_ns = request->step_ns,
+        .step_count = request->step_count,
         .memory = job->job.memory,
         .memory_bytes = job->job.memory_bytes,
     };
@@ -370,6 +372,7 @@ const struct ifd_service_ops *ifd_service_ops(bool has_control)
         .withdraw = ifd_service_withdraw, .object_option = ifd_service_object_option,              \
         .find_objects = ifd_service_find_objects, .encode_mask = ifd_service_encode_mask,          \
         .draw_objects = ifd_service_draw_objects, .read_sound = ifd_service_read_sound,            \
+        .prepare_profile = ifd_service_prepare_profile, .write_plan = ifd_service_write_plan,      \
     }
     static const struct ifd_service_ops ops[] = {
         OPS(NULL, NULL, NULL), OPS(ifd_service_refresh, ifd_service_load, ifd_service_unload)};

@@ -6,6 +6,7 @@
  *  service_server.c   name, health and log of the server
  *  service_tasks.c    pictures and large JSON, on other threads
  *  service_objects.c  what outputs mean, sounds; thread: any
+ *  service_profile.c  a measured run, the plan
  *
  *  The functions are those of struct ifd_service_ops (api/core/service.h). Thread: loop only. */
 #ifndef INFERD_SERVER_SERVE_SERVICE_IMPL_H
@@ -125,5 +126,14 @@ IFD_NODISCARD enum ifd_code ifd_service_draw_objects(struct ifd_service *service
                                                      const struct ifd_objects *found, size_t count,
                                                      enum ifd_drawing drawing,
                                                      struct ifd_bytes *ret, struct ifd_err *err);
+
+/* ---- service_profile.c ---- */
+
+IFD_NODISCARD enum ifd_code ifd_service_prepare_profile(struct ifd_service *service,
+                                                        struct ifd_infer_request *request,
+                                                        struct ifd_err *err);
+IFD_NODISCARD enum ifd_code ifd_service_write_plan(const struct ifd_model_ref *ref,
+                                                   ifd_sink_fn sink, void *context,
+                                                   struct ifd_err *err);
 
 #endif

@@ -114,20 +114,30 @@ static enum ifd_code run(struct ifd_warm_up *self, struct ifd_runner *runner,
 
 /* ---- zeros ---- */
 
-/* Shape and bytes of one sample; false if a request would have to decide them. */
-static bool zero_shape(const struct ifd_port *port, struct ifd_shape *shape, size_t *ret_bytes)
+enum ifd_code ifd_zero_input(const struct ifd_port *port, struct ifd_arena *arena,
+                             struct ifd_tensor *ret, struct ifd_err *err)
 {
-    *shape = port->example;
-    *ret_bytes = ifd_dtype_bytes(port->desc.dtype);
-    for (uint32_t d = 0; d < shape->rank; d++) {
+    struct ifd_shape shape = port->example;
+    size_t bytes = ifd_dtype_bytes(port->desc.dtype);
+    bool is_known = port->desc.dtype != IFD_STR;
+    for (uint32_t d = 0; is_known && d < shape.rank; d++) {
         if (d == 0 && port->batched) {
-            shape->dim[0] = 1;
+            shape.dim[0] = 1;
         }
-        if (shape->dim[d] < 0 || !ifd_size_mul(*ret_bytes, (size_t)shape->dim[d], ret_bytes)) {
-            return false;
-        }
+        is_known = shape.dim[d] > 0 && ifd_size_mul(bytes, (size_t)shape.dim[d], &bytes);
     }
-    return *ret_bytes > 0;
+    if (!is_known) {
+        return ifd_fail(err, IFD_UNSUPPORTED,
+                        "input \"%s\": only a request can say how large it is", port->name);
+    }
+    void *data = ifd_arena_take_tensor(arena, bytes);
+    if (!data) {
+        return ifd_arena_fail(arena, bytes, err);
+    }
+    memset(data, 0, bytes);
+    *ret = (struct ifd_tensor){
+        .dtype = port->desc.dtype, .shape = shape, .data = data, .bytes = bytes, .capacity = bytes};
+    return IFD_OK;
 }
 
 static enum ifd_code run_zeros(struct ifd_warm_up *self, struct ifd_runner *runner,
@@ -138,16 +148,10 @@ static enum ifd_code run_zeros(struct ifd_warm_up *self, struct ifd_runner *runn
     struct ifd_tensor *input = NULL;
     enum ifd_code code = make_request(self, 1, arena, &request, &input, err);
     for (uint32_t i = 0; i < info->input_count && !code; i++) {
-        size_t bytes = 0;
-        if (!zero_shape(&info->input[i], &input[i].shape, &bytes)) {
-            return IFD_OK;
-        }
-        input[i].dtype = info->input[i].desc.dtype;
-        input[i].data = ifd_arena_take_tensor(arena, bytes);
-        if (!input[i].data) {
-            return ifd_arena_fail(arena, bytes, err);
-        }
-        input[i].bytes = input[i].capacity = bytes;
+        code = ifd_zero_input(&info->input[i], arena, &input[i], err);
+    }
+    if (code == IFD_UNSUPPORTED) {
+        return IFD_OK;
     }
     code = code ? code : run(self, runner, &request, true, err);
     if (code && code != IFD_INVALID) {

@@ -41,6 +41,11 @@ struct ifd_warm_up {
 IFD_NODISCARD enum ifd_code ifd_warm_up(struct ifd_warm_up *self, struct ifd_runner *runner,
                                         struct ifd_err *err);
 
+/** One sample of an input, all zeros, in arena. Errors: UNSUPPORTED (a request has to decide the
+ *  shape, or the input takes strings), NOMEM. Thread: any. */
+IFD_NODISCARD enum ifd_code ifd_zero_input(const struct ifd_port *port, struct ifd_arena *arena,
+                                           struct ifd_tensor *ret, struct ifd_err *err);
+
 /** True if made-up inputs were run and all outputs were finite. */
 bool ifd_warm_up_is_finite(const struct ifd_warm_up *self);
 

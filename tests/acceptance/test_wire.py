@@ -169,7 +169,8 @@ class Wire(support.ServerCase):
         self.assertEqual(response.data, b"")
 
     def server_metadata(self, response, want):
-        self.success(response, want, lambda w: dict(w, name=FREE, version=FREE, extensions=FREE))
+        self.success(response, want, lambda w: dict(w, name=FREE, version=FREE,
+                                                        extensions=FREE, may_load=True))
         ours, theirs = json.loads(response.data)["extensions"], json.loads(want["body"])[
             "extensions"]
         self.assertLessEqual({"classification", "model_configuration", "binary_tensor_data",

@@ -322,6 +322,9 @@ static enum ifd_code compute(struct ifd_service *fake, struct ifd_infer_request 
             data[k] = i == 0 ? data[k] + other[k] : data[k] - other[k];
         }
     }
+    for (uint32_t i = 0; i < request->step_count; i++) {
+        request->step_ns[i] = 100 * (i + 1);
+    }
     if (strcmp(desc->name, "picture") == 0) {
         request->output[0].shape = (struct ifd_shape){.rank = 2, .dim = {request->batch, 12}};
     }
@@ -575,6 +578,43 @@ static void withdraw(struct ifd_service *fake)
     fake->withdrawals++;
 }
 
+/* Model simple has two steps. */
+static enum ifd_code prepare_profile(struct ifd_service *fake, struct ifd_infer_request *request,
+                                     struct ifd_err *err)
+{
+    const struct ifd_model_desc *desc = &request->model->desc;
+    (void)fake;
+    if (strcmp(desc->name, "simple") != 0) {
+        return ifd_fail(err, IFD_UNSUPPORTED, "model '%s' has no steps", desc->name);
+    }
+    for (uint32_t i = 0; i < desc->input_count; i++) {
+        void *data = ifd_arena_take_tensor(request->arena, 16 * sizeof(int32_t));
+        if (!data) {
+            return ifd_arena_fail(request->arena, 16 * sizeof(int32_t), err);
+        }
+        memset(data, 0, 16 * sizeof(int32_t));
+        request->input[i] = (struct ifd_tensor){.dtype = IFD_S32,
+                                                .shape = {.rank = 2, .dim = {1, 16}},
+                                                .data = data,
+                                                .bytes = 16 * sizeof(int32_t)};
+    }
+    request->step_count = 2;
+    request->step_ns =
+        ifd_arena_take_array(request->arena, request->step_count, sizeof(*request->step_ns));
+    return request->step_ns ? IFD_OK : ifd_arena_fail(request->arena, 16, err);
+}
+
+static enum ifd_code write_plan(const struct ifd_model_ref *ref, ifd_sink_fn sink, void *context,
+                                struct ifd_err *err)
+{
+    static const char text[] = "{\"steps\":[{},{}]}";
+    (void)ref;
+    (void)err;
+    sink(context, text, 5);
+    sink(context, text + 5, sizeof(text) - 1 - 5);
+    return IFD_OK;
+}
+
 static void log_settings(struct ifd_service *fake, struct ifd_log_settings *ret)
 {
     *ret = fake->log;
@@ -585,7 +625,7 @@ static void set_log(struct ifd_service *fake, const struct ifd_log_settings *set
     fake->log = *settings;
 }
 
-#define OPS(load_, unload_, stats_)                                                                \
+#define OPS(load_, unload_, stats_, profile_)                                                      \
     {                                                                                              \
         .info = info, .is_live = is_live, .is_ready = is_ready, .acquire = acquire,                \
         .release = release, .describe = describe, .line_up = line_up, .leave_line = leave_line,    \
@@ -593,10 +633,10 @@ static void set_log(struct ifd_service *fake, const struct ifd_log_settings *set
         .log_settings = log_settings, .set_log = set_log, .load = load_, .unload = unload_,        \
         .stats = stats_, .decode_image = decode_image, .offload = offload, .withdraw = withdraw,   \
         .object_option = object_option, .find_objects = find_objects, .encode_mask = encode_mask,  \
-        .draw_objects = draw_objects,                                                              \
+        .draw_objects = draw_objects, .prepare_profile = profile_, .write_plan = write_plan,       \
     }
-static const struct ifd_service_ops ops = OPS(load, unload, stats);
-static const struct ifd_service_ops ops_without_control = OPS(NULL, NULL, NULL);
+static const struct ifd_service_ops ops = OPS(load, unload, stats, prepare_profile);
+static const struct ifd_service_ops ops_without_control = OPS(NULL, NULL, NULL, NULL);
 #undef OPS
 
 const struct ifd_service_ops *fake_service_ops(void)

@@ -72,7 +72,7 @@ void fake_service_init(struct ifd_service *fake, const struct ifd_alloc *alloc);
 /** Expects that everything was given back. */
 void fake_service_finish(struct ifd_service *fake);
 const struct ifd_service_ops *fake_service_ops(void);
-/** The same without load, unload and stats. */
+/** The same without load, unload, stats and profile. */
 const struct ifd_service_ops *fake_service_ops_without_control(void);
 /** Ends what waits longest; false if nothing does. */
 bool fake_service_step(struct ifd_service *fake);

@@ -20,6 +20,7 @@ bool loopback_init_with(struct loopback *loop, const struct ifd_alloc *alloc,
                                             .ops = ops,
                                             .service = &loop->fake,
                                             .max_input_bytes = max_input_bytes,
+                                            .has_console = true,
                                             .admin_on_http = admin_on_http};
     return ifd_api_create(&options, &loop->api, &err) == IFD_OK;
 }

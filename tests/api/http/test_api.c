@@ -47,7 +47,7 @@ static void server_metadata_is_the_services(void)
     EXPECT_INT(answer.status, 200);
     EXPECT_TEXT(loopback_text(&answer),
                 "{\"name\":\"fake\",\"version\":\"1.2.3\",\"extensions\":[\"classification\","
-                "\"binary_tensor_data\"]}");
+                "\"binary_tensor_data\"],\"may_load\":true}");
     EXPECT_TEXT(loopback_header(&answer, "Content-Type"), "application/json");
     end();
 }

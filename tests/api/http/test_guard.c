@@ -50,6 +50,7 @@ static void begin(enum ifd_verdict verdict, bool admin_on_http)
                                             .ops = fake_service_ops(),
                                             .service = &loop.fake,
                                             .guard = &asked,
+                                            .has_console = true,
                                             .admin_on_http = admin_on_http};
     REQUIRE_OK(ifd_api_create(&options, &loop.api, &err), &err);
 }
@@ -83,11 +84,14 @@ static const struct row {
 } rows[] = {
     {"POST", "/v2/models/m/infer", DATA, true},
     {"POST", "/v2/models/m/versions/1/infer", DATA, true},
+    {"POST", "/v2/models/m/profile", DATA, true},
+    {"POST", "/v2/models/m/versions/1/profile", DATA, true},
     {"POST", "/v1/vision/detection", DATA, false},
     {"POST", "/v1/vision/face", DATA, false},
     {"GET", "/v1/vision/custom/list", OBSERVE, false},
     {"POST", "/v1/vision/custom/list", OBSERVE, false},
     {"POST", "/v1/vision/custom/m", DATA, true},
+    {"GET", "/console", OPEN, false},
     {"GET", "/v2", DATA, false},
     {"GET", "/v2/health/live", OPEN, false},
     {"GET", "/v2/health/ready", OPEN, false},

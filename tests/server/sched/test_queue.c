@@ -231,6 +231,23 @@ static void requests_of_other_shapes_do_not_share(void)
     }
 }
 
+/* Whoever shared it would be measured, too. */
+static void measured_run_is_not_shared(void)
+{
+    struct fixture f;
+    struct ifd_job *taken[IFD_BATCH_ITEMS_MAX];
+    uint64_t step_ns[1];
+    begin(&f, &together);
+    f.job[1].step_ns = step_ns;
+    for (int i = 0; i < 4; i++) {
+        push(&f, i);
+    }
+    EXPECT_INT(take(&f, taken), 1);
+    EXPECT_INT(take(&f, taken), 1);
+    EXPECT(taken[0] == &f.job[1]);
+    EXPECT_INT(take(&f, taken), 2);
+}
+
 static void removed_request_never_runs(void)
 {
     struct fixture f;
@@ -338,6 +355,7 @@ int main(int argc, char **argv)
         T(late_request_does_not_join_a_batch),
         T(waiting_requests_leave_together),
         T(requests_of_other_shapes_do_not_share),
+        T(measured_run_is_not_shared),
         T(removed_request_never_runs),
         T(late_request_expires),
         T(late_request_is_not_run_before_it_expires),

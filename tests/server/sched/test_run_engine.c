@@ -244,6 +244,30 @@ static void results_in_the_instance_are_copied_into_the_job(void)
     end(&f);
 }
 
+static void measured_job_has_the_time_of_each_step(void)
+{
+    struct fixture f;
+    struct ifd_err err = {0};
+    uint64_t step_ns[16];
+    begin(&f);
+    two_outputs(&f, CHANNELS);
+    build(&f, BATCH, SHAPE(BATCH, CHANNELS));
+    f.job.step_count = ifd_model_step_count(f.m.model);
+    REQUIRE(f.job.step_count > 0 && f.job.step_count < 16);
+    memset(step_ns, 0xff, sizeof(step_ns));
+    f.job.step_ns = step_ns;
+    REQUIRE_OK(run(&f, &err), &err);
+    check_outputs(&f, BATCH);
+    for (uint32_t i = 0; i < 16; i++) {
+        EXPECT((step_ns[i] == UINT64_MAX) == (i >= f.job.step_count));
+    }
+    memset(step_ns, 0xff, sizeof(step_ns));
+    f.job.step_ns = NULL; /* the next one is not measured */
+    REQUIRE_OK(run(&f, &err), &err);
+    EXPECT(step_ns[0] == UINT64_MAX);
+    end(&f);
+}
+
 /* A team of one has nobody to wake. */
 static void only_a_team_is_woken(void)
 {
@@ -300,6 +324,7 @@ int main(int argc, char **argv)
         T(batch_may_be_the_only_dimension),
         T(first_dimension_need_not_be_a_batch),
         T(results_in_the_instance_are_copied_into_the_job),
+        T(measured_job_has_the_time_of_each_step),
         T(only_a_team_is_woken),
         T(refused_memory_leaves_nothing_behind),
     };
