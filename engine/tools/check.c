@@ -4,6 +4,7 @@
 
 #include "engine/base/clock.h"
 #include "engine/base/text.h"
+#include "engine/tools/progress.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -112,14 +113,17 @@ static enum ifd_code measure(struct ifd_session *session, uint64_t *step_ns, uin
                              struct ifd_err *err)
 {
     uint64_t times[RUNS];
+    struct ifd_progress progress = {0};
     ifd_session_random_inputs(session, 1);
     enum ifd_code code = ifd_session_run(session, err);
     for (uint32_t i = 0; i < RUNS && !code; i++) {
+        ifd_progress_tell(&progress, "run", i, RUNS);
         ifd_instance_profile(session->instance, true);
         const uint64_t start_ns = ifd_monotonic_ns();
         code = ifd_session_run(session, err);
         times[i] = ifd_monotonic_ns() - start_ns;
     }
+    ifd_progress_end(&progress);
     if (!code) {
         ifd_instance_step_ns(session->instance, step_ns, session->info->step_count);
         qsort(times, RUNS, sizeof(*times), compare_times);

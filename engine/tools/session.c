@@ -5,6 +5,7 @@
 #include "engine/base/file.h"
 #include "engine/base/str.h"
 #include "engine/tools/npy.h"
+#include "engine/tools/progress.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -421,7 +422,10 @@ enum ifd_code ifd_session_open(const struct ifd_tool_host *host,
     if (code != IFD_OK) {
         return code;
     }
+    struct ifd_waiting waiting;
+    ifd_waiting_begin(&waiting, "loading", session.alloc); /* with tuning, where it was asked for */
     code = load(&session, host, options, err);
+    ifd_waiting_end(&waiting);
     if (code == IFD_OK) {
         code = prepare(&session, host, options, err);
     }
