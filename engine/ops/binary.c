@@ -2,6 +2,7 @@
  * quotients, powers, minimum and maximum. Sums are sum.c's. A quantized product is scaled once. */
 #include "engine/ops/binary.h"
 #include "engine/ops/even.h"
+#include "engine/ops/quotient.h"
 
 #include <math.h>
 
@@ -218,6 +219,32 @@ static int64_t div_int(int64_t a, int64_t b)
     return b == -1 ? (int64_t)(0u - (uint64_t)a) : a / b; /* the least number by -1 wraps */
 }
 
+/* In float, as TFLite has it. */
+static double quotient_factor(const struct ifd_desc *a, const struct ifd_desc *b,
+                              const struct ifd_desc *y)
+{
+    return (double)(ifd_ref_scale(a) / (ifd_ref_scale(b) * ifd_ref_scale(y)));
+}
+
+static bool quotient_has_factor(const struct ifd_desc *a, const struct ifd_desc *b,
+                                const struct ifd_desc *y)
+{
+    struct ifd_multiplier factor;
+    return ifd_multiplier_from_real(quotient_factor(a, b, y), &factor);
+}
+
+static enum ifd_code quotient_infer(const struct ifd_infer *in, struct ifd_desc *output,
+                                    struct ifd_err *err)
+{
+    return ifd_binary_arithmetic_infer(in, output, quotient_has_factor, err);
+}
+
+static int32_t div_quant(int32_t a, int32_t b, const void *context)
+{
+    const struct ifd_multiplier *factor = context;
+    return ifd_quotient(a, b, *factor);
+}
+
 static float floor_mod_f32(float a, float b)
 {
     const float remainder = fmodf(a, b);
@@ -264,7 +291,13 @@ static enum ifd_code divide(const struct ifd_ref_call *call, float (*real)(float
 
 static enum ifd_code div_ref(const struct ifd_ref_call *call, struct ifd_err *err)
 {
-    return divide(call, div_f32, div_int, err);
+    if (!ifd_dtype_is_quantized(call->out[0]->dtype)) {
+        return divide(call, div_f32, div_int, err);
+    }
+    const struct ifd_multiplier factor =
+        ifd_multiplier(quotient_factor(call->in[0], call->in[1], call->out[0]));
+    ifd_binary_map_quant(call, div_quant, &factor);
+    return IFD_OK;
 }
 
 static enum ifd_code floor_mod_ref(const struct ifd_ref_call *call, struct ifd_err *err)
@@ -400,7 +433,7 @@ static bool maximum_bounds(const void *attrs, const float *number, float *ret_mi
 }
 
 DEFINE_BINARY(mul, product_infer, BINARY_NUMBERS | IFD_DTYPES_QUANT, true, NULL)
-DEFINE_BINARY(div, binary_infer, BINARY_NUMBERS, true, NULL)
+DEFINE_BINARY(div, quotient_infer, BINARY_NUMBERS | IFD_BIT(IFD_U8), true, NULL)
 DEFINE_BINARY(floor_mod, binary_infer, BINARY_NUMBERS, false, NULL)
 DEFINE_BINARY(floor_div, binary_infer, BINARY_NUMBERS, false, NULL)
 DEFINE_BINARY(pow, binary_infer, BINARY_NUMBERS, false, NULL)

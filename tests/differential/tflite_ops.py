@@ -16,9 +16,7 @@ from tflite_cases import CASES, B, O, schema
 
 
 ROUNDED = ("LOG_SOFTMAX",)  # computed in floats, a step off at most
-LATER = {
-    "DIV": "input 0 of type u8",
-}
+LATER = {}
 
 
 def run_newest(arguments):
