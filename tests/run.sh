@@ -180,8 +180,7 @@ if ! $quick; then
     sanitized_build address
     test_step test-address build/sanitize-address -E "$address_slow"
     sanitized_build thread
-    # they wait more than they compute
-    test_step test-thread build/sanitize-thread -j $((2 * jobs)) -R "$thread_suites"
+    test_step test-thread build/sanitize-thread -R "$thread_suites"
     for target in aarch64 armv7; do
         case $target in aarch64) arch=arm64 ;; armv7) arch=armhf ;; esac
         step "packages-$target" packages_unpack "$arch" "build/sysroot-$target" \

@@ -305,6 +305,14 @@ void live_wait_for_metric(const struct live *live, const char *series, long long
     EXPECT_INT(is, want);
 }
 
+void live_wait_for_count(const struct live *live, const char *series, long long least)
+{
+    for (int i = 0; i < 600 && live_metric(live, series) < least; i++) {
+        (void)usleep(100000);
+    }
+    EXPECT(live_metric(live, series) >= least);
+}
+
 const char *client_infer_text(const char *model, int number)
 {
     static char text[1024];

@@ -75,6 +75,8 @@ long long live_metric(const struct live *live, const char *series);
 long long live_metric_as(const struct live *live, const char *token, const char *series);
 /** Waits until the series has this value; fails after a multiple of all promised times. */
 void live_wait_for_metric(const struct live *live, const char *series, long long want);
+/** The same for a counter that goes on counting: this value or more. */
+void live_wait_for_count(const struct live *live, const char *series, long long least);
 /** Text of a request: inference of one number on a model. */
 const char *client_infer_text(const char *model, int number);
 

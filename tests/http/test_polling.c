@@ -89,7 +89,7 @@ static void poll_keeps_models_whose_repository_is_empty_all_at_once(void)
     EXPECT_INT(live_metric(&world.live, empty), 0);
     (void)snprintf(away, sizeof(away), "%s.away", world.dir);
     REQUIRE(rename(world_path(&world, "sum"), away) == 0);
-    live_wait_for_metric(&world.live, empty, 3);
+    live_wait_for_count(&world.live, empty, 3);
     EXPECT_INT(world_content(&world), 0);
     REQUIRE(rename(away, world_path(&world, "sum")) == 0);
     world_replace(&world, &world.content[1]);
@@ -114,10 +114,10 @@ static void poll_takes_no_model_of_another_repository_when_one_is_empty_all_at_o
     REQUIRE(mkdir(path, 0700) == 0);
     (void)snprintf(path, sizeof(path), "%s/sum/1/model.tflite", other);
     world_put(path, world.content[1].data, world.content[1].size);
-    live_wait_for_metric(&world.live, "\ninferd_repository_polls_total{result=\"ok\"} ", 3);
+    live_wait_for_count(&world.live, "\ninferd_repository_polls_total{result=\"ok\"} ", 3);
     EXPECT_INT(world_content(&world), 0); /* it is in two */
     REQUIRE(rename(world_path(&world, "sum"), away) == 0);
-    live_wait_for_metric(&world.live, "\ninferd_repository_polls_total{result=\"not found\"} ", 3);
+    live_wait_for_count(&world.live, "\ninferd_repository_polls_total{result=\"not found\"} ", 3);
     EXPECT_INT(world_content(&world), 0);
     REQUIRE(rename(away, world_path(&world, "sum")) == 0);
     REQUIRE(unlink(path) == 0);
