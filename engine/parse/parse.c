@@ -32,6 +32,7 @@ static enum ifd_code blame_file(enum ifd_code code, struct ifd_err *err)
 enum ifd_code ifd_parse(struct ifd_bytes file, const struct ifd_parse_options *options,
                         struct ifd_graph *graph, struct ifd_parsed *ret, struct ifd_err *err)
 {
+    *ret = (struct ifd_parsed){0};
     if (file.size > options->limits->file_bytes) {
         return ifd_fail(err, IFD_TOO_LARGE, "the file has %zu bytes, limit %zu", file.size,
                         options->limits->file_bytes);
