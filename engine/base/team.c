@@ -148,10 +148,11 @@ static void helper_main(void *arg)
         if (!spin_until_news(impl, seen)) {
             sleep_until_woken(impl, seen);
         }
+        /* Before stop is looked at: whoever sees the news of the end sees the end, too. */
+        const unsigned news = atomic_load(&impl->news);
         if (atomic_load(&impl->stop)) {
             return;
         }
-        const unsigned news = atomic_load(&impl->news);
         for (uint32_t i = 0; news != seen && i < impl->slot_count; i++) {
             help(&impl->slots[i]);
         }

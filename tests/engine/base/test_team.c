@@ -390,6 +390,24 @@ static void do_nothing(void *arg, uint32_t index, uint32_t count)
     (void)count;
 }
 
+/* The team ends at every moment of a helper that wakes up for its last run; one that missed the
+ * end would be joined forever. */
+static void a_team_ends_while_its_helper_wakes_up(void)
+{
+    for (int round = 0; round < 10000; round++) {
+        struct ifd_team *team = NULL;
+        struct ifd_err err = {0};
+        struct work work = {0};
+        REQUIRE_OK(ifd_team_create(2, ifd_alloc_system(), &team, &err), &err);
+        run(team, count_up, &work); /* now the helper spins */
+        team->run(team, do_nothing, NULL);
+        for (int i = 0; i < round % 64; i++) {
+            ifd_relax();
+        }
+        ifd_team_destroy(team);
+    }
+}
+
 /* With real-time priority on one core: the helper runs, and sleeps again, only when the caller
  * yields. */
 static void a_caller_with_priority_lets_a_helper_have_its_core(void)
@@ -489,6 +507,7 @@ int main(int argc, char **argv)
         T(several_callers_run_at_a_time),
         T(a_part_is_no_larger_than_the_team),
         T(a_helper_leaves_the_core_of_the_caller),
+        T(a_team_ends_while_its_helper_wakes_up),
         T(a_caller_with_priority_lets_a_helper_have_its_core),
         T(cores_are_shared_and_a_run_has_one_at_least),
         T(a_run_in_a_gap_takes_its_share_only),
