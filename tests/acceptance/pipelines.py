@@ -163,13 +163,12 @@ def ultraface(network, path):
     return [(scores[i, 1], picture.boxes(boxes[i])[0]) for i in kept]
 
 
-def yolox(network, path):
-    """(class, score, box) of YOLOX: offsets in cells, logarithms of sizes in cells."""
-    picture = Letterboxed(path, network.width, network.height, 114)
-    rows, = network.run(picture.pixels[:, :, ::-1])
+def yolox_objects(rows, width, height):
+    """Boxes in pixels of the input, scores and classes of YOLOX's rows, and which of them are
+    objects: offsets in cells, logarithms of sizes in cells."""
     cells, strides = [], []
     for stride in (8, 16, 32):
-        y, x = np.mgrid[:network.height // stride, :network.width // stride]
+        y, x = np.mgrid[:height // stride, :width // stride]
         cells.append(np.stack((x, y), -1).reshape(-1, 2))
         strides.append(np.full(len(cells[-1]), stride))
     stride = np.concatenate(strides)[:, None]
@@ -177,7 +176,14 @@ def yolox(network, path):
     boxes = np.concatenate((centre - size / 2, centre + size / 2), axis=1)
     scores = rows[:, 4] * rows[:, 5:].max(axis=1)
     best = rows[:, 5:].argmax(axis=1)
-    kept = suppress(boxes, scores, best, 0.5, 0.5)
+    return boxes, scores, best, suppress(boxes, scores, best, 0.5, 0.5)
+
+
+def yolox(network, path):
+    """(class, score, box) of YOLOX."""
+    picture = Letterboxed(path, network.width, network.height, 114)
+    rows, = network.run(picture.pixels[:, :, ::-1])
+    boxes, scores, best, kept = yolox_objects(rows, network.width, network.height)
     return [(int(best[i]), scores[i], picture.boxes(boxes[i])[0]) for i in kept]
 
 

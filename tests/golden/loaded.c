@@ -38,8 +38,33 @@ void golden_unload(struct golden_loaded *l)
     ifd_instance_destroy(l->instance);
     ifd_model_destroy(l->model);
     ifd_engine_destroy(l->engine);
+    for (uint32_t i = 0; i < l->state_count; i++) {
+        ifd_release_tensor(ifd_alloc_system(), l->state[i].data, l->state[i].bytes);
+    }
     golden_free_file(l->file);
     *l = (struct golden_loaded){0};
+}
+
+/* Takes the states from the end of the ports, and lets a sequence begin. */
+static enum ifd_code take_states(struct golden_loaded *l, struct ifd_err *err)
+{
+    const uint32_t count = l->info.state_count;
+    l->info.input_count -= count;
+    l->info.output_count -= count;
+    for (; l->state_count < count; l->state_count++) {
+        const struct ifd_port *port = &l->info.input[l->info.input_count + l->state_count];
+        struct ifd_tensor *state = &l->state[l->state_count];
+        *state = (struct ifd_tensor){.dtype = port->desc.dtype,
+                                     .shape = port->desc.shape,
+                                     .bytes = port->begin.size,
+                                     .capacity = port->begin.size};
+        state->data = ifd_acquire_tensor(ifd_alloc_system(), state->bytes);
+        if (!state->data) {
+            return ifd_fail(err, IFD_NOMEM, "no memory for state \"%s\"", port->name);
+        }
+        memcpy(state->data, port->begin.data, state->bytes);
+    }
+    return IFD_OK;
 }
 
 /* Rounds the weights of convolutions and fully connected layers, in the model, to a precision. */
@@ -70,7 +95,8 @@ enum ifd_code golden_load(const struct golden_options *options, const char *path
         .backend_count = options->backend_count,
         .max_threads = options->threads,
         .precision = options->precision,
-        .no_optimize = options->no_optimize};
+        .no_optimize = options->no_optimize,
+        .keeps_state = true};
     engine.backends = ifd_backends_builtin(&engine.backend_count);
     engine.plugin_folders = &options->plugins;
     engine.plugin_folder_count = options->plugins ? 1 : 0;
@@ -90,11 +116,26 @@ enum ifd_code golden_load(const struct golden_options *options, const char *path
     }
     if (code == IFD_OK) {
         round_weights(l->model, options->rounding);
-        l->info = ifd_model_info(l->model);
-        if (l->info->input_count > PORTS_MAX || l->info->output_count > PORTS_MAX) {
-            code = ifd_fail(err, IFD_UNSUPPORTED, "more than %d inputs or outputs", PORTS_MAX);
-        }
+        l->info = *ifd_model_info(l->model);
+        code = l->info.input_count > PORTS_MAX || l->info.output_count > PORTS_MAX
+                   ? ifd_fail(err, IFD_UNSUPPORTED, "more than %d inputs or outputs", PORTS_MAX)
+                   : take_states(l, err);
     }
+    return code;
+}
+
+enum ifd_code golden_infer(struct golden_loaded *l, const struct ifd_tensor *input,
+                           struct ifd_tensor *output, uint32_t batch, struct ifd_err *err)
+{
+    struct ifd_tensor in[PORTS_MAX], out[PORTS_MAX] = {0};
+    const struct ifd_io io = {.input = in, .output = out, .batch = batch};
+    memcpy(in, input, l->info.input_count * sizeof(*in));
+    memcpy(in + l->info.input_count, l->state, l->state_count * sizeof(*in));
+    const enum ifd_code code = ifd_instance_run(l->instance, &io, 1, err);
+    for (uint32_t i = 0; code == IFD_OK && i < l->state_count; i++) {
+        memcpy(l->state[i].data, out[l->info.output_count + i].data, l->state[i].bytes);
+    }
+    memcpy(output, out, l->info.output_count * sizeof(*output));
     return code;
 }
 

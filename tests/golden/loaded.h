@@ -29,7 +29,9 @@ struct golden_loaded {
     struct ifd_engine *engine;
     struct ifd_model *model;
     struct ifd_instance *instance;
-    const struct ifd_model_info *info;
+    struct ifd_model_info info; /* without the states, which are behind the file's own ports */
+    uint32_t state_count;
+    struct ifd_tensor state[PORTS_MAX]; /* what the next step begins with */
 };
 
 /** Errors as of files, engine and model. Freed by golden_unload, after a failure too. */
@@ -41,6 +43,12 @@ void golden_unload(struct golden_loaded *l);
 IFD_NODISCARD enum ifd_code golden_instantiate(const struct golden_options *options,
                                                struct golden_loaded *l, int64_t batch,
                                                struct ifd_err *err);
+
+/** One run; input and output are the file's own ports. States come from the run before and go to
+ *  the next. An output's data lives as long as the instance. */
+IFD_NODISCARD enum ifd_code golden_infer(struct golden_loaded *l, const struct ifd_tensor *input,
+                                         struct ifd_tensor *output, uint32_t batch,
+                                         struct ifd_err *err);
 
 /** A whole file, writable; freed by golden_free_file. */
 IFD_NODISCARD enum ifd_code golden_read_file(const char *path, struct ifd_bytes *ret,

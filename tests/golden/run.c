@@ -96,25 +96,25 @@ static enum ifd_code run_step(const struct golden_options *options, struct golde
 {
     struct tensors in = {0}, want = {0};
     struct ifd_tensor got[PORTS_MAX] = {0};
-    enum ifd_code code = read_tensors(folder, "in", l->info->input_count, &in, err);
+    enum ifd_code code = read_tensors(folder, "in", l->info.input_count, &in, err);
     if (code == IFD_OK) {
-        code = read_tensors(folder, "out", l->info->output_count, &want, err);
+        code = read_tensors(folder, "out", l->info.output_count, &want, err);
     }
-    struct ifd_io io = {.input = in.tensor, .output = got, .batch = 1};
-    if (code == IFD_OK && l->info->input_count > 0 && l->info->input[0].batched) {
-        io.batch = in.tensor[0].shape.dim[0];
-    }
-    if (code == IFD_OK) {
-        code = golden_instantiate(options, l, io.batch, err);
+    uint32_t batch = 1;
+    if (code == IFD_OK && l->info.input_count > 0 && l->info.input[0].batched) {
+        batch = (uint32_t)in.tensor[0].shape.dim[0];
     }
     if (code == IFD_OK) {
-        code = ifd_instance_run(l->instance, &io, 1, err);
+        code = golden_instantiate(options, l, batch, err);
+    }
+    if (code == IFD_OK) {
+        code = golden_infer(l, in.tensor, got, batch, err);
     }
     if (code == IFD_OK) { /* else another backend has computed it */
         code = ifd_engine_check_health(l->engine, err);
     }
     if (code == IFD_OK) {
-        *ret_ok = golden_judge(l->info, got, want.tensor, want.count, tolerance, ret_largest);
+        *ret_ok = golden_judge(&l->info, got, want.tensor, want.count, tolerance, ret_largest);
     }
     free_tensors(&in);
     free_tensors(&want);
@@ -194,7 +194,7 @@ static enum ifd_code run_steps(const struct golden_options *options, json_t *jso
             snprintf(path, sizeof(path), "%s/golden/%s/step%lld", options->shared, name, step);
         }
         code = run_step(options, &l, path, tolerance, &step_ok, ret_largest, err);
-        *ret_ok &= step_ok && has_outputs(l.info, json_object_get(json, "outputs"), path);
+        *ret_ok &= step_ok && has_outputs(&l.info, json_object_get(json, "outputs"), path);
     }
     golden_unload(&l);
     return code;
@@ -266,6 +266,14 @@ static bool is_selected(const struct golden_options *options, const char *path)
     return options->model_count == 0;
 }
 
+/* Dynamic-range weights: no engine meets another's numbers. */
+static bool is_judged_by_its_task(json_t *json)
+{
+    const char *kind =
+        json_string_value(json_object_get(json_object_get(json, "tolerance"), "kind"));
+    return kind && strcmp(kind, "task") == 0;
+}
+
 static int run_cases(const struct golden_options *options)
 {
     char path[1024];
@@ -283,7 +291,10 @@ static int run_cases(const struct golden_options *options)
     uint32_t run = 0, failed = 0;
     for (size_t i = 0; i < json_array_size(cases); i++) {
         json_t *json = json_array_get(cases, i);
-        if (is_selected(options, json_string_value(json_object_get(json, "path")))) {
+        const char *path_in_golden = json_string_value(json_object_get(json, "path"));
+        if (is_selected(options, path_in_golden) && is_judged_by_its_task(json)) {
+            printf("left %s: acceptance.golden compares its objects\n", path_in_golden);
+        } else if (is_selected(options, path_in_golden)) {
             run++;
             failed += run_case(options, json) ? 0 : 1;
             fflush(stdout);

@@ -108,14 +108,14 @@ static bool run_seanet_model(const struct golden_options *options, const char *s
     snprintf(path, sizeof(path), "%s.tflite", stem);
     bool ok = golden_load(options, path, &l, err) == IFD_OK &&
               golden_instantiate(options, &l, 1, err) == IFD_OK;
-    const uint32_t inputs = ok ? l.info->input_count : 0;
+    const uint32_t inputs = ok ? l.info.input_count : 0;
     for (uint32_t i = 0; ok && i < inputs; i++) {
-        ok = read_csv_input(stem, i, &l.info->input[i], &in[i]);
+        ok = read_csv_input(stem, i, &l.info.input[i], &in[i]);
     }
     const struct ifd_io io = {.input = in, .output = out, .batch = 1};
     /* each of these models has one output, and there is one file for it */
-    ok = ok && l.info->output_count == 1 && ifd_instance_run(l.instance, &io, 1, err) == IFD_OK &&
-         equals_csv(stem, &l.info->output[0], &out[0]);
+    ok = ok && l.info.output_count == 1 && ifd_instance_run(l.instance, &io, 1, err) == IFD_OK &&
+         equals_csv(stem, &l.info.output[0], &out[0]);
     for (uint32_t i = 0; i < inputs; i++) {
         free(in[i].data);
     }
