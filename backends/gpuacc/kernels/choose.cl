@@ -24,13 +24,6 @@ kernel void choose(global const uchar *c, const uint c_at, global const ELEMENT 
         b_i += rest % dim##d * b##d;                                                               \
         rest /= dim##d;                                                                            \
     }
-    STEP(0)
-    STEP(1)
-    STEP(2)
-    STEP(3)
-    STEP(4)
-    STEP(5)
-    STEP(6)
-    STEP(7)
+    EACH_DIMENSION(STEP)
     y[y_at + i] = c[c_at + c_i] != 0 ? a[a_at + a_i] : b[b_at + b_i];
 }

@@ -202,6 +202,9 @@ inline int4 scale_double4(int4 x, int4 multiplier, int4 shift)
     return shift_right4(mul_high4(wide, multiplier), max(-shift, (int4)(0)));
 }
 
+// step(0) to step(7): the dimensions of kernels that have up to 8, innermost first.
+#define EACH_DIMENSION(step) step(0) step(1) step(2) step(3) step(4) step(5) step(6) step(7)
+
 // Broadcasting: sizes of the result, innermost dimension first, and the steps of a and b in each.
 // BROADCAST(i) declares a_i and b_i, the elements of a and b for element i of the result.
 #define BROADCAST_PARAMS                                                                           \

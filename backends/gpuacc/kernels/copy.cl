@@ -20,14 +20,7 @@ kernel void copy(global const ELEMENT *x, const uint x_at, global ELEMENT *y, co
         to += rest % dim##d * out##d;                                                              \
         rest /= dim##d;                                                                            \
     }
-    STEP(0)
-    STEP(1)
-    STEP(2)
-    STEP(3)
-    STEP(4)
-    STEP(5)
-    STEP(6)
-    STEP(7)
+    EACH_DIMENSION(STEP)
     y[y_at + to] = x[x_at + from];
 }
 

@@ -29,13 +29,6 @@ kernel void mirror(global const ELEMENT *x, const uint x_at, global ELEMENT *y, 
         from += mirrored(rest % out##d - before##d, in##d, edge) * stride##d;                      \
         rest /= out##d;                                                                            \
     }
-    STEP(0)
-    STEP(1)
-    STEP(2)
-    STEP(3)
-    STEP(4)
-    STEP(5)
-    STEP(6)
-    STEP(7)
+    EACH_DIMENSION(STEP)
     y[y_at + i] = x[x_at + from];
 }
