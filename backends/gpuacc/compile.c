@@ -41,6 +41,19 @@ static const struct ifd_gpu_driver *const *choose_drivers(struct ifd_gpu_lowerin
     return driver;
 }
 
+/* The engine asks what is taken, and compiles again. */
+static enum ifd_code note_unbuilt(const struct ifd_gpu_lowering *lowering,
+                                  const struct ifd_node_view *node, enum ifd_code code,
+                                  struct ifd_err *err)
+{
+    if (code != IFD_UNSUPPORTED || !err) {
+        return code;
+    }
+    const struct ifd_err why = *err;
+    const enum ifd_code noted = ifd_gpu_note_unbuilt(lowering->device, node, &why, err);
+    return noted == IFD_OK ? code : noted;
+}
+
 static enum ifd_code lower_node(struct ifd_gpu_lowering *lowering, uint32_t n, struct ifd_err *err)
 {
     const struct ifd_partition_node *node = &lowering->base.view->node[n];
@@ -51,8 +64,9 @@ static enum ifd_code lower_node(struct ifd_gpu_lowering *lowering, uint32_t n, s
         code = lowering->driver[n]->lower(lowering, node, err);
     }
     if (code != IFD_OK) {
-        ifd_err_prefix(err, "GpuAcc: \"%s\"", node->view.name);
-        return code;
+        const char *op = ifd_gpu_op_name(node->view.op);
+        ifd_err_prefix(err, "GpuAcc: %s of \"%s\"", op, node->view.name);
+        return note_unbuilt(lowering, &node->view, code, err);
     }
     ifd_low_end_node(&lowering->base, n);
     for (uint32_t i = before; i < lowering->draft_count; i++) {

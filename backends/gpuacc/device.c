@@ -2,6 +2,7 @@
 #include "backends/gpuacc/device.h"
 
 #include "backends/gpuacc/context.h"
+#include "backends/gpuacc/lower.h"
 #include "backends/gpuacc/program.h"
 #include "backends/gpuacc/record.h"
 #include "backends/gpuacc/tuner.h"
@@ -277,6 +278,7 @@ void ifd_gpu_close(struct ifd_device *device)
     const bool is_stuck = ifd_gpu_drop_stuck(device);
     ifd_gpu_tuner_close(device);
     ifd_gpu_release_programs(device);
+    ifd_gpu_forget_unbuilt(device);
     if (device->queue) {
         (void)cl->ReleaseCommandQueue(device->queue);
     }

@@ -23,6 +23,7 @@ struct ifd_gpu_info {
 
 struct ifd_gpu_program;
 struct ifd_gpu_lesson;
+struct ifd_gpu_unbuilt;
 
 /** What is known of ways to compute layers (tuner.h). */
 struct ifd_gpu_tuner {
@@ -34,7 +35,7 @@ struct ifd_gpu_tuner {
     struct ifd_gpu_measure measure;
 };
 
-/** Immutable after ifd_gpu_open, but for the lists and the tuner. */
+/** Immutable after ifd_gpu_open, but for the lists, the tuner and what was not built. */
 struct ifd_device {
     const struct ifd_host *host;
     struct ifd_cl cl;
@@ -50,6 +51,7 @@ struct ifd_device {
     struct ifd_gpu_program *programs;  /* built so far (program.h) */
     struct ifd_context *stuck;         /* given up while they wait for the device (context.h) */
     struct ifd_gpu_tuner tuner;        /* of the thread that compiles */
+    struct ifd_gpu_unbuilt *unbuilt;   /* of the thread that compiles (lower.h) */
 };
 
 /** Where kernels are recorded (record.h). auto: on GPUs; where the device is the host's processor,

@@ -95,7 +95,14 @@ static enum ifd_code gpuacc_open(const struct ifd_host *host, struct ifd_device 
 static uint32_t gpuacc_cost(struct ifd_device *device, const struct ifd_node_view *node,
                             struct ifd_err *reason)
 {
-    return ifd_gpu_driver_of(node, reason) ? ifd_gpu_cost(device, node) : 0;
+    if (!ifd_gpu_driver_of(node, reason)) {
+        return 0;
+    }
+    const struct ifd_err *why = ifd_gpu_why_unbuilt(device, node);
+    if (why && reason) {
+        *reason = *why;
+    }
+    return why ? 0 : ifd_gpu_cost(device, node);
 }
 
 static void gpuacc_describe(struct ifd_partition *partition, uint32_t step,

@@ -33,8 +33,13 @@ static enum ifd_code build_failed(const struct ifd_device *device, cl_program ha
                                          log, NULL);
     const char *found = strstr(log, "error");
     const char *line = found ? found : log;
-    return ifd_fail(err, IFD_INTERNAL, "GpuAcc: kernel file %s does not build: error %d (%s): %.*s",
-                    file->name, error, ifd_cl_error_name(error), (int)strcspn(line, "\n"), line);
+    /* what the compiler refuses, or cannot fit into the device */
+    const bool is_unsupported = error == CL_BUILD_PROGRAM_FAILURE ||
+                                error == CL_COMPILER_NOT_AVAILABLE || error == CL_OUT_OF_RESOURCES;
+    return ifd_fail(err, is_unsupported ? IFD_UNSUPPORTED : IFD_INTERNAL,
+                    "kernel file %s does not build on %s: error %d (%s): %.*s", file->name,
+                    device->info.name, error, ifd_cl_error_name(error), (int)strcspn(line, "\n"),
+                    line);
 }
 
 #define TEXTS 3 /* of a program */

@@ -80,6 +80,9 @@ static void text_plan(const struct ifd_writer *w, const struct ifd_model *model)
         ifd_write(w, "%u nodes stay off the device that takes them: copies would cost more\n",
                   unworthy);
     }
+    if (model->info.taken_back[0] != '\0') {
+        ifd_write(w, "left to the next backend: %s\n", model->info.taken_back);
+    }
     ifd_write(w, "rounding of quantized results %s\n", model->info.exact ? "exact" : "fast");
     const char *why_not = model->info.precision_why_not;
     ifd_write(w, "precision %s%s%s\n", ifd_precision_name(model->info.precision),
@@ -166,6 +169,8 @@ static void json_memory(const struct ifd_writer *w, const struct ifd_model *mode
     ifd_write(w, ",\"precision\":\"%s\",\"precision_why_not\":",
               ifd_precision_name(model->info.precision));
     ifd_write_quoted(w, model->info.precision_why_not);
+    ifd_write(w, ",\"taken_back\":");
+    ifd_write_quoted(w, model->info.taken_back);
 }
 
 /* ---- public ---- */

@@ -199,7 +199,7 @@ enum ifd_code ifd_model_bind(const struct ifd_model *root, const struct ifd_inpu
     model->signature = root->signature;
     model->precision = root->precision;
     model->is_bound = true;
-    model->info.cache = model->info.precision_why_not = "";
+    model->info.cache = model->info.precision_why_not = model->info.taken_back = "";
     ifd_arena_init(&model->arena, root->engine->alloc, 0);
     ifd_graph_init(&model->graph, &model->arena);
     ifd_mutex_init(&model->lock);

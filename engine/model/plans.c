@@ -4,6 +4,8 @@
 #include "engine/ir/batch.h"
 #include "engine/model/cached.h"
 
+#include <string.h>
+
 static void destroy_plan(struct ifd_model *model, struct ifd_model_plan *plan)
 {
     ifd_executable_finish(&plan->executable);
@@ -126,6 +128,30 @@ static enum ifd_code build_plan(struct ifd_model *model, const struct making *ma
     return code;
 }
 
+/* A backend may find when it compiles that it cannot compute a node that it took. It does not take
+ * the node again: each plan is another one than that before, or fails with the same words. */
+static enum ifd_code plan_until_all_compile(struct ifd_model *model, const struct making *making,
+                                            struct ifd_model_plan *plan, struct ifd_err *err)
+{
+    struct ifd_err before = {0}, now = {0};
+    enum ifd_code code = build_plan(model, making, plan, &now);
+    while (code == IFD_UNSUPPORTED && !making->share_with && strcmp(before.text, now.text) != 0) {
+        before = now;
+        ifd_arena_finish(&plan->arena);
+        ifd_arena_init(&plan->arena, model->engine->alloc, 0);
+        code = build_plan(model, making, plan, &now);
+    }
+    if (code != IFD_OK) {
+        const bool has_why = strcmp(before.text, now.text) != 0 && before.text[0] != '\0';
+        (void)ifd_fail(err, code, "%s%s%s", now.text, has_why ? "; " : "",
+                       has_why ? before.text : "");
+    } else if (!model->plan[0] && before.text[0] != '\0') {
+        model->taken_back = before;
+        model->info.taken_back = model->taken_back.text;
+    }
+    return code;
+}
+
 static enum ifd_code make_plan(struct ifd_model *model, const struct making *making,
                                struct ifd_model_plan **ret, struct ifd_err *err)
 {
@@ -134,7 +160,7 @@ static enum ifd_code make_plan(struct ifd_model *model, const struct making *mak
         return ifd_fail(err, IFD_NOMEM, "no memory for a plan");
     }
     ifd_arena_init(&plan->arena, model->engine->alloc, 0);
-    const enum ifd_code code = build_plan(model, making, plan, err);
+    const enum ifd_code code = plan_until_all_compile(model, making, plan, err);
     if (code != IFD_OK) {
         if (making->batch > 1) {
             ifd_err_prefix(err, "batch %lld", (long long)making->batch);

@@ -152,6 +152,9 @@ static enum ifd_code report(struct ifd_session *session, const struct check_opti
     if (info->precision_why_not[0] != '\0') {
         printf("precision: %s: %s\n", ifd_precision_name(info->precision), info->precision_why_not);
     }
+    if (info->taken_back[0] != '\0') {
+        printf("left to the next backend: %s\n", info->taken_back);
+    }
     printf("speed: %.3f ms a run (median of %u, %u thread%s); inferd bench says more\n",
            (double)run_ns / 1e6, RUNS, options->session.threads ? options->session.threads : 1,
            options->session.threads > 1 ? "s" : "");

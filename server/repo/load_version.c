@@ -174,6 +174,16 @@ static void warn_of_precision(const struct ifd_repo_options *options,
     }
 }
 
+static void warn_of_what_was_taken_back(const struct ifd_repo_options *options,
+                                        const struct ifd_version *version)
+{
+    const char *what = ifd_model_info(version->engine)->taken_back;
+    if (what[0] != '\0') {
+        ifd_log_warn(options->log, "backend leaves operators to the next", "model=%s reason=%s",
+                     version->name, what);
+    }
+}
+
 /* Reserves memory before the file is read: packed weights take at most as much as the file. */
 static enum ifd_code hold_file(const struct ifd_repo_options *options, struct ifd_version *version,
                                const char *path, struct ifd_err *err)
@@ -329,6 +339,7 @@ static enum ifd_code load_engine(const struct ifd_repo_options *options,
     if (!code) {
         version->desc.backend = ifd_model_info(version->engine)->format;
         warn_of_precision(options, version, model.precision);
+        warn_of_what_was_taken_back(options, version);
     }
     return code;
 }

@@ -185,16 +185,30 @@ class Faults(unittest.TestCase):
         self.assertEqual(metric(server, "inferd_backends_degraded"), 1)
         self.assertEqual(server.ask("GET", "/v2/health/ready").status, 200)
 
-    def test_a_kernel_that_does_not_build_fails_the_load_and_nothing_else(self):
+    def test_a_kernel_that_does_not_build_is_computed_by_the_next_backend(self):
         self.set_rule("clBuildProgram 1 -11 0")
         server = self.serve("--model-control-mode", "explicit", "--load-model", "*")
-        answer = infer(server, "gpu", self.x)
-        self.assertIsInstance(answer, str)
-        self.assertIn("error: said by the fake compiler", server.log_text())
+        self.assert_computes(server, "gpu")
+        self.assertIn("backend leaves operators to the next model=gpu", server.log_text())
+        for part in ("does not build on Fake GPU: error -11 (CL_BUILD_PROGRAM_FAILURE)",
+                     "error: said by the fake compiler"):
+            self.assertIn(part, server.log_text())
         self.assert_computes(server, "cpu")
-        self.set_rule("")
-        self.assertEqual(server.ask("POST", "/v2/repository/models/gpu/load").status, 200)
-        self.assert_computes(server, "gpu", on_device=True)
+        add(self.repository, "alone", write_dense, "GpuAcc")
+        refused = server.ask("POST", "/v2/repository/models/alone/load")
+        self.assertEqual(refused.status, 400)
+        self.assertIn("does not build on Fake GPU", refused.data.decode())
+        self.assertEqual(metric(server, "inferd_backends_degraded"), 0)
+
+    def test_inspect_says_what_does_not_build(self):
+        self.set_rule("clBuildProgram 1 -11 0")
+        seen = subprocess.run([support.SERVER, "inspect", "--backend", "GpuAcc,CpuRef",
+                               self.repository / "gpu/1/model.onnx"],
+                              env=os.environ | {"LD_LIBRARY_PATH": FAKE,
+                                                "IFD_FAKE_OPENCL": str(self.rule)},
+                              capture_output=True, text=True, check=True).stdout
+        self.assertRegex(seen, 'left to the next backend: .*"r": kernel file .* does not build')
+        self.assertNotIn(" on GpuAcc: ", seen)
 
     def test_a_device_without_memory_fails_the_load_and_nothing_else(self):
         self.set_rule("clCreateBuffer 1 -4 0")

@@ -287,7 +287,8 @@ static enum ifd_code lower_f32(const struct plan *plan, struct ifd_err *err)
     const uint32_t way = ifd_gpu_tune(plan->lowering, key, &choice);
     const uint32_t plain = find_plain(&ways, choice.count);
     enum ifd_code code = build(&ways, way, &call, err);
-    if (code == IFD_INTERNAL && way != plain) { /* a group may need more registers than there are */
+    /* a group may need more registers than there are */
+    if (code == IFD_UNSUPPORTED && way != plain) {
         code = build(&ways, plain, &call, err);
     }
     if (ifd_gpu_has_f16_weights(plan->lowering, plan->node)) {

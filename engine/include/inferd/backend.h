@@ -245,6 +245,8 @@ struct ifd_backend {
      *  constants for another batch size; it outlives the new partition. The backend should share
      *  its packed constants instead of packing again. It must where their sources are released; if
      *  it cannot, UNSUPPORTED: there is no plan for that batch size then.
+     *  UNSUPPORTED without share_with: it cannot compute a node that it took, and cost() says 0 for
+     *  such nodes from now on. The engine gives them to the next backend of the model's list.
      *  Thread: one at a time per device. */
     enum ifd_code (*compile)(struct ifd_device *device, const struct ifd_partition_view *view,
                              struct ifd_partition *share_with, struct ifd_partition **ret_partition,

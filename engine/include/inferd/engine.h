@@ -217,6 +217,9 @@ struct ifd_model_info {
      *  ifd_model_options.precision; "" if it is. */
     enum ifd_precision precision;
     const char *precision_why_not;
+    /** For people: what a device took, could not compile, and left to the next backend; the last of
+     *  it. "" if there was nothing. */
+    const char *taken_back;
     uint32_t node_count, step_count;
 };
 

@@ -80,7 +80,7 @@ static void a_kernel_that_does_not_build_is_an_error_with_the_compilers_words(vo
     struct ifd_device *device = open_device(NULL);
     cl_program program = NULL;
     struct ifd_err err = {0};
-    EXPECT_CODE(ifd_gpu_program(device, &file, "", &program, &err), IFD_INTERNAL, &err);
+    EXPECT_CODE(ifd_gpu_program(device, &file, "", &program, &err), IFD_UNSUPPORTED, &err);
     EXPECT_HAS(err.text, "broken.cl");
     EXPECT_HAS(err.text, "no_such_name");
     EXPECT(program == NULL);

@@ -188,11 +188,31 @@ static void a_build_that_fails_has_the_compilers_words(void)
 {
     struct ifd_err err = {0};
     set_rule("clBuildProgram", 1, CL_BUILD_PROGRAM_FAILURE, 1);
-    EXPECT_CODE(start(NULL, &err), IFD_INTERNAL, &err);
+    EXPECT_CODE(start(NULL, &err), IFD_UNSUPPORTED, &err);
+    EXPECT_HAS(err.text, "fully_connected of \"layer\": kernel file conv.cl does not build");
     EXPECT_HAS(err.text, "CL_BUILD_PROGRAM_FAILURE");
     EXPECT_HAS(err.text, "error: said by the fake compiler");
     set_rule("any", 1, CL_OUT_OF_RESOURCES, 0);
     EXPECT_CODE(start(NULL, &err), IFD_UNAVAILABLE, &err);
+    library()->set("");
+}
+
+static void what_does_not_build_is_not_taken_again(void)
+{
+    static struct work work;
+    struct ifd_device *device = NULL;
+    struct ifd_err err = {0};
+    REQUIRE_OK(open_device(NULL, 0, &device, &err), &err);
+    set_rule("clBuildProgram", 1, CL_OUT_OF_RESOURCES, 0);
+    EXPECT_CODE(begin(&work, device, &err), IFD_UNSUPPORTED, &err);
+    struct ifd_node_view node = work.node.view.node[0].view;
+    EXPECT_INT(ifd_backend_gpuacc.cost(device, &node, &err), 0);
+    EXPECT_HAS(err.text, "does not build on Fake GPU: error -5");
+    node.op = IFD_OP_SOFTMAX; /* others are */
+    node.attrs = &(struct ifd_softmax_attrs){.beta = 1};
+    EXPECT(ifd_backend_gpuacc.cost(device, &node, &err) > 0);
+    end(&work);
+    ifd_backend_gpuacc.close(device);
     library()->set("");
 }
 
@@ -437,6 +457,7 @@ int main(int argc, char **argv)
         T(a_device_that_does_not_open_is_unavailable),
         T(what_cannot_be_built_is_an_error),
         T(a_build_that_fails_has_the_compilers_words),
+        T(what_does_not_build_is_not_taken_again),
         T(what_fails_in_a_run_is_a_lost_device),
         T(what_is_not_needed_may_fail),
         T(shared_memory_is_mapped),

@@ -401,7 +401,7 @@ static void dumps_show_graph_passes_plan_and_memory(void)
     EXPECT_HAS(json.s, "\"backend\":\"Fake\"");
     EXPECT_HAS(text.s, "\nprecision f32\n");
     EXPECT_HAS(json.s, "\"batch_is_free\":true,\"batch_why_not\":\"\"");
-    EXPECT_HAS(json.s, "\"precision\":\"f32\",\"precision_why_not\":\"\"}");
+    EXPECT_HAS(json.s, "\"precision\":\"f32\",\"precision_why_not\":\"\",\"taken_back\":\"\"}");
     REQUIRE_OK(ifd_model_dump(b.model, IFD_DUMP_DOT, append, &dot, &err), &err);
     EXPECT_HAS(dot.s, "digraph");
     EXPECT_CODE(ifd_model_dump(b.model, (enum ifd_dump_format)9, append, &dot, &err), IFD_INVALID,
