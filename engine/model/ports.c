@@ -61,6 +61,20 @@ static bool all_begin_with_1(const struct ifd_port *port, uint32_t count)
     return all;
 }
 
+/* A first dimension that the file fixes beyond any batch is something else: boxes, points. */
+static bool may_be_batch(const struct ifd_port *input, uint32_t count, struct ifd_err *why_not)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        const struct ifd_shape *shape = &input[i].desc.shape;
+        if (shape->rank > 0 && shape->dim[0] > IFD_MAX_BATCH) {
+            ifd_fail(why_not, IFD_UNSUPPORTED, "input \"%s\" begins with %lld, a batch has %d",
+                     input[i].name, (long long)shape->dim[0], IFD_MAX_BATCH);
+            return false;
+        }
+    }
+    return true;
+}
+
 /* Three kinds of models: the batch is free; every port begins with a dimension of 1, so samples run
  * one by one; neither, and shapes are those of the file. */
 static enum ifd_code find_batch(struct ifd_model *model, struct ifd_port *input,
@@ -74,6 +88,7 @@ static enum ifd_code find_batch(struct ifd_model *model, struct ifd_port *input,
     }
     struct ifd_err *why_not = &model->batch_why_not;
     info->batch_is_free =
+        may_be_batch(input, info->input_count, why_not) &&
         ifd_graph_batch_is_free(&model->graph, batched, batched + info->input_count, why_not) &&
         try_batch(model, why_not) == IFD_OK && agrees(model, why_not);
     if (why_not->code == IFD_NOMEM) {

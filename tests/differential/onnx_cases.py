@@ -626,7 +626,39 @@ def affine_grid(rng):
                 {"align_corners": int(rng.integers(2))}, opset=20)
 
 
+def col2im(rng):
+    """Of pictures: ONNX Runtime's sums of 1 and 3 dimensions are not those of the definition."""
+    dims = 2
+    block, stride, dilation = (rng.integers(1, 4, dims) for _ in range(3))
+    pads = rng.integers(0, 3, 2 * dims)
+    reach = dilation * (block - 1) + 1
+    picture = np.maximum(reach - pads[:dims] - pads[dims:], 1) + rng.integers(0, 5, dims)
+    count = (picture + pads[:dims] + pads[dims:] - reach) // stride + 1
+    x = array(rng, (int(rng.integers(1, 3)), int(rng.integers(1, 4) * block.prod()),
+                    int(count.prod())))
+    return Case("Col2Im", [x, picture.astype(np.int64), block.astype(np.int64)],
+                {"strides": stride.tolist(), "dilations": dilation.tolist(),
+                 "pads": pads.tolist()}, {1, 2}, opset=18)
+
+
 # ---- quantized ----
+
+
+def blocks(op):
+    """A block of elements along an axis has one scale and zero point; the last may be shorter."""
+    def make(rng):
+        dtype = pick(rng, np.uint8, np.int8)
+        shape = [int(d) for d in rng.integers(2, 9, int(rng.integers(2, 4)))]
+        axis, size = int(rng.integers(len(shape))), int(rng.integers(2, 5))
+        of_blocks = list(shape)
+        of_blocks[axis] = -(-shape[axis] // size)
+        x = array(rng, shape, F, -8, 8) if op == "QuantizeLinear" else \
+            random_bytes(rng, shape, dtype)
+        zero = random_bytes(rng, of_blocks, dtype) // 2
+        return Case(op, [x, array(rng, of_blocks, F, 0.01, 0.1), zero],
+                    {"axis": axis, "block_size": size}, pick(rng, {1, 2}, set()), opset=21,
+                    **({"steps": 1} if op == "QuantizeLinear" else {}))
+    return make
 
 
 def scale_zero(rng, dtype):
@@ -811,7 +843,9 @@ CASES = {
     "BatchNormalization": batch_norm, "InstanceNormalization": instance_norm,
     "LayerNormalization": layer_norm, "GroupNormalization": group_norm,
     "LpNormalization": lp_norm, "Resize": resize, "GridSample": grid_sample,
-    "AffineGrid": affine_grid,
+    "AffineGrid": affine_grid, "Col2Im": col2im,
+    "QuantizeLinear of blocks": blocks("QuantizeLinear"),
+    "DequantizeLinear of blocks": blocks("DequantizeLinear"),
     "QuantizeLinear": quantize, "DequantizeLinear": dequantize, "QLinearConv": qlinear_conv,
     "QLinearMatMul": qlinear_matmul, "ConvInteger": integer_product("ConvInteger"),
     "MatMulInteger": integer_product("MatMulInteger"),

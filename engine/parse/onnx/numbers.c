@@ -83,6 +83,24 @@ void ifd_onnx_cast(struct ifd_onnx_call *call, int unused)
     call->output[0] = cast_as(call, call->input[0], ifd_onnx_int(call, "to", 0));
 }
 
+/* The reader has turned floats of other sizes into f32: their bits are gone. */
+void ifd_onnx_bit_cast(struct ifd_onnx_call *call, int unused)
+{
+    (void)unused;
+    struct ifd_builder *b = call->b;
+    const int64_t type = ifd_onnx_int(call, "to", 0);
+    const struct ifd_desc *in = ifd_build_desc(b, call->input[0]);
+    struct ifd_desc output = {.dtype = IFD_F32};
+    if (!ifd_onnx_port_dtype(type, &output.dtype) ||
+        (ifd_onnx_is_real(output.dtype) && output.dtype != IFD_F32) ||
+        ifd_dtype_bytes(output.dtype) != ifd_dtype_bytes(in->dtype)) {
+        (void)ifd_build_fail(b, IFD_UNSUPPORTED, "the bits of %s as element type %lld",
+                             ifd_dtype_name(in->dtype), (long long)type);
+        return;
+    }
+    call->output[0] = ifd_build_node(b, IFD_OP_BITCAST, call->input, 1, &output, NULL);
+}
+
 void ifd_onnx_cast_like(struct ifd_onnx_call *call, int unused)
 {
     (void)unused;

@@ -116,6 +116,7 @@ void ifd_onnx_bitwise(struct ifd_onnx_call *call, int op);
 void ifd_onnx_bitwise_not(struct ifd_onnx_call *call, int unused);
 void ifd_onnx_cast(struct ifd_onnx_call *call, int unused);
 void ifd_onnx_cast_like(struct ifd_onnx_call *call, int unused);
+void ifd_onnx_bit_cast(struct ifd_onnx_call *call, int unused);
 void ifd_onnx_clip(struct ifd_onnx_call *call, int unused);
 void ifd_onnx_cumsum(struct ifd_onnx_call *call, int unused);
 void ifd_onnx_is_inf(struct ifd_onnx_call *call, int unused);
@@ -160,6 +161,9 @@ enum ifd_onnx_training { IFD_ONNX_ADAGRAD, IFD_ONNX_ADAM, IFD_ONNX_MOMENTUM };
 void ifd_onnx_train(struct ifd_onnx_call *call, int which); /* enum ifd_onnx_training */
 
 void ifd_onnx_attend(struct ifd_onnx_call *call, int unused); /* attend.c */
+
+/* fold.c */
+void ifd_onnx_col2im(struct ifd_onnx_call *call, int unused);
 
 /* rotary.c */
 void ifd_onnx_center_crop_pad(struct ifd_onnx_call *call, int unused);

@@ -33,6 +33,13 @@ static uint32_t value_of(const struct ifd_onnx_call *call, const struct ifd_onnx
                : IFD_NONE;
 }
 
+static bool has_blocks(const struct ifd_onnx_call *call, const struct ifd_onnx_node *node)
+{
+    struct ifd_onnx_call of = *call;
+    of.node = node;
+    return ifd_onnx_int(&of, "block_size", 0) != 0;
+}
+
 /* Input i of the operator as numbers, scale and zero point, from input to of the form on. */
 static bool take_operand(struct form *form, const struct ifd_onnx_node *node, uint32_t i,
                          uint32_t to)
@@ -42,7 +49,8 @@ static bool take_operand(struct form *form, const struct ifd_onnx_node *node, ui
     for (uint32_t k = 0; real && k < 3; k++) {
         form->input[to + k] = value_of(&form->call, real, k);
     }
-    return real && form->input[to] != IFD_NONE && form->input[to + 1] != IFD_NONE;
+    return real && form->input[to] != IFD_NONE && form->input[to + 1] != IFD_NONE &&
+           !has_blocks(&form->call, real);
 }
 
 /* Channels of weights that are dequantized along another axis have scales of another meaning. */
@@ -148,7 +156,9 @@ uint32_t ifd_onnx_fused_qdq(struct ifd_onnx_call *call)
     struct form form = {.call = *call};
     const struct ifd_onnx_node *node = find_operator(call, &form.activation);
     const bool is_main = node && (node->domain.size == 0 || ifd_str_is(node->domain, "ai.onnx"));
-    if (!is_main || node->input_count < 2) {
+    const bool has_plain_zero =
+        ifd_onnx_input(call, 2) != IFD_NONE || ifd_onnx_int(call, "output_dtype", 0) == 0;
+    if (!is_main || node->input_count < 2 || !has_plain_zero || has_blocks(call, call->node)) {
         return IFD_NONE;
     }
     for (uint32_t i = 0; i < INPUTS_MAX; i++) {

@@ -38,11 +38,43 @@ bool ifd_onnx_describe(struct ifd_builder *b, const struct ifd_onnx_quant *q, st
     return isnormal(*scales) && *scales > 0;
 }
 
-/* A list of one number per channel beside a tensor; a scalar stays one. */
+/* Blocks of elements along an axis share a number: each number as often as its block is long. */
+static uint32_t repeated(struct ifd_onnx_call *call, uint32_t list, int64_t axis)
+{
+    struct ifd_builder *b = call->b;
+    const int64_t block = ifd_onnx_int(call, "block_size", 0);
+    const struct ifd_shape in = ifd_build_desc(b, call->input[0])->shape;
+    const struct ifd_shape shape = list == IFD_NONE ? in : ifd_build_desc(b, list)->shape;
+    if (block <= 0 || list == IFD_NONE || b->code != IFD_OK) {
+        return list;
+    }
+    const uint32_t d = ifd_build_axis(b, axis, in.rank);
+    if (b->code != IFD_OK || shape.rank != in.rank || in.rank == IFD_MAX_RANK ||
+        block > INT32_MAX || shape.dim[d] != (in.dim[d] + block - 1) / block) {
+        return ifd_build_fail(b, IFD_INVALID, "numbers of shape %s for blocks of %lld of %s",
+                              ifd_shape_text(&shape).s, (long long)block, ifd_shape_text(&in).s);
+    }
+    struct ifd_shape apart = shape, whole = shape;
+    struct ifd_tile_attrs attrs = {.repeats = {.count = shape.rank + 1}};
+    for (uint32_t i = 0; i <= shape.rank; i++) {
+        attrs.repeats.value[i] = i == d + 1 ? block : 1;
+        apart.dim[i] = i == d + 1 ? 1 : shape.dim[i <= d ? i : i - 1];
+    }
+    const uint32_t columns = ifd_build_reshape(b, list, apart.dim, shape.rank + 1);
+    const uint32_t tiled = ifd_build_node(b, IFD_OP_TILE, &columns, 1, NULL, &attrs);
+    whole.dim[d] *= block;
+    return ifd_build_cut(b, ifd_build_reshape(b, tiled, whole.dim, whole.rank), d, 0, in.dim[d]);
+}
+
+/* A list of one number per channel beside a tensor; a scalar stays one, and so do numbers of each
+ * element. */
 static uint32_t along(struct ifd_builder *b, uint32_t list, uint32_t rank, int64_t axis)
 {
     const struct ifd_shape shape = ifd_build_desc(b, list)->shape;
     size_t count = 0;
+    if (rank > 1 && shape.rank == rank) {
+        return list;
+    }
     if (!ifd_shape_elements(&shape, &count) || count == 1) {
         return ifd_build_reshape(b, list, NULL, 0);
     }
@@ -111,8 +143,10 @@ static uint32_t narrowed(struct ifd_builder *b, uint32_t x, const struct ifd_onn
     if (ifd_onnx_describe(b, q, &described)) {
         output = described;
     }
-    const bool is_signed = output.dtype == IFD_S8;
-    const uint32_t clamped = ifd_build_clamp(b, x, is_signed ? -128 : 0, is_signed ? 127 : 255);
+    const bool is_signed = output.dtype == IFD_S8 || output.dtype == IFD_S16;
+    const double numbers = ifd_dtype_bytes(output.dtype) == 1 ? 256 : 65536;
+    const uint32_t clamped = ifd_build_clamp(b, x, is_signed ? -numbers / 2 : 0,
+                                             (is_signed ? numbers / 2 : numbers) - 1);
     return ifd_build_node(b, IFD_OP_CAST, &clamped, 1, &output, NULL);
 }
 
@@ -337,6 +371,34 @@ static uint32_t q_function(struct ifd_onnx_call *call, enum ifd_onnx_quantized w
     return quantize(b, y, ifd_onnx_quant_at(call, 3), 0);
 }
 
+/* Of inputs 1 and 2. */
+static struct ifd_onnx_quant quant_of_blocks(struct ifd_onnx_call *call, int64_t axis)
+{
+    const struct ifd_onnx_quant q = ifd_onnx_quant_at(call, 1);
+    return (struct ifd_onnx_quant){repeated(call, q.scale, axis),
+                                   repeated(call, q.zero_point, axis)};
+}
+
+/* The same; without a zero point an attribute says what numbers they are. */
+static struct ifd_onnx_quant quant_of_output(struct ifd_onnx_call *call, int64_t axis)
+{
+    struct ifd_onnx_quant q = quant_of_blocks(call, axis);
+    const int64_t type = ifd_onnx_int(call, "output_dtype", 0);
+    enum ifd_dtype dtype = IFD_U8;
+    if (type == 0 || q.zero_point != IFD_NONE) {
+        return q;
+    }
+    if (!ifd_onnx_dtype(type, &dtype) || ifd_dtype_bytes(dtype) > 2 || dtype == IFD_BOOL) {
+        (void)ifd_build_fail(call->b, IFD_UNSUPPORTED,
+                             "attribute \"output_dtype\": element type "
+                             "%lld",
+                             (long long)type);
+        return q;
+    }
+    q.zero_point = ifd_build_number(call->b, dtype, 0);
+    return q;
+}
+
 static uint32_t q_binary(struct ifd_onnx_call *call, enum ifd_op op)
 {
     const uint32_t stored = ifd_onnx_stored_binary(call, op, IFD_ACT_NONE);
@@ -356,10 +418,10 @@ void ifd_onnx_quantized(struct ifd_onnx_call *call, int which)
     switch ((enum ifd_onnx_quantized)which) {
     case IFD_ONNX_QUANTIZE:
         y = ifd_onnx_fused_qdq(call);
-        y = y == IFD_NONE ? quantize(b, call->input[0], ifd_onnx_quant_at(call, 1), axis) : y;
+        y = y == IFD_NONE ? quantize(b, call->input[0], quant_of_output(call, axis), axis) : y;
         break;
     case IFD_ONNX_DEQUANTIZE:
-        y = dequantize(b, call->input[0], ifd_onnx_quant_at(call, 1), axis);
+        y = dequantize(b, call->input[0], quant_of_blocks(call, axis), axis);
         break;
     case IFD_ONNX_DYNAMIC_QUANTIZE:
         dynamic_quantize(b, call->input[0], dynamic);

@@ -318,6 +318,32 @@ static void the_arena_limit_is_kept_for_large_batches(void)
     ifd_engine_destroy(engine);
 }
 
+/* Boxes or points, not samples. */
+static void a_first_dimension_beyond_any_batch_stays_fixed(void)
+{
+    const struct ifd_desc points = {.dtype = IFD_F32, .shape = SHAPE(IFD_MAX_BATCH + 1, 1)};
+    const struct ifd_model_options options = {.max_threads = 1};
+    struct ifd_instance_options one = {.max_batch = 1};
+    struct ifd_engine *engine = NULL;
+    struct ifd_model *model = NULL;
+    struct ifd_instance *instance = NULL;
+    struct ifd_err err = {0};
+    uint32_t x = 0, y = 0;
+    REQUIRE_OK(test_engine(ifd_alloc_system(), false, &engine, &err), &err);
+    REQUIRE_OK(ifd_model_create(engine, &options, &model, &err), &err);
+    struct ifd_graph *g = &model->graph;
+    REQUIRE_OK(ifd_graph_add_value(g, "x", &points, &x, &err), &err);
+    REQUIRE_OK(try_op(g, IFD_OP_NEG, &x, 1, "y", &y, &err), &err);
+    REQUIRE_OK(ifd_graph_set_io(g, &x, 1, &y, 1, &err), &err);
+    REQUIRE_OK(test_model_build(model, &err), &err);
+    EXPECT(!ifd_model_info(model)->batch_is_free && !ifd_model_info(model)->input[0].batched);
+    EXPECT_HAS(model->batch_why_not.text, "input \"x\" begins with 4097, a batch has 4096");
+    REQUIRE_OK(ifd_instance_create(model, &one, &instance, &err), &err);
+    ifd_instance_destroy(instance);
+    ifd_model_destroy(model);
+    ifd_engine_destroy(engine);
+}
+
 /* ---- looking inside ---- */
 
 static void info_names_ports_steps_and_memory(void)
@@ -435,6 +461,7 @@ int main(int argc, char **argv)
         T(models_without_batch_dimension_run_at_batch_1_only),
         T(a_dump_of_the_passes_says_what_each_did),
         T(the_arena_limit_is_kept_for_large_batches),
+        T(a_first_dimension_beyond_any_batch_stays_fixed),
         T(info_names_ports_steps_and_memory),
         T(what_ends_in_a_decision_is_computed_exactly),
         T(dumps_show_graph_passes_plan_and_memory),
