@@ -3,6 +3,7 @@
 
 #include "backends/gpuacc/constants.h"
 #include "backends/gpuacc/context.h"
+#include "backends/gpuacc/halves.h"
 #include "backends/gpuacc/tuner.h"
 #include "backends/lowering/order.h"
 
@@ -78,13 +79,19 @@ static enum ifd_code lower_node(struct ifd_gpu_lowering *lowering, uint32_t n, s
 static enum ifd_code lower(struct ifd_gpu_lowering *lowering, const struct ifd_partition *partition,
                            struct ifd_err *err)
 {
-    enum ifd_code code = ifd_low_make_values(&lowering->base, err);
-    if (code != IFD_OK) {
-        return code;
-    }
+    enum ifd_code code = IFD_OK;
     lowering->driver = choose_drivers(lowering);
     if (!lowering->driver) {
         return no_memory(partition, err);
+    }
+    if (lowering->base.view->precision == IFD_PRECISION_FP16) {
+        code = ifd_gpu_choose_halves(lowering, err);
+    }
+    if (code == IFD_OK) {
+        code = ifd_low_make_values(&lowering->base, err);
+    }
+    if (code != IFD_OK) {
+        return code;
     }
     const struct ifd_low_accepts accepts = {
         .context = lowering, .moves = moves, .reads_apart = reads_apart};

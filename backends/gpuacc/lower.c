@@ -1,6 +1,8 @@
 /* Drafts of steps, and the table of drivers. */
 #include "backends/gpuacc/lower.h"
 
+#include "backends/gpuacc/halves.h"
+
 #include <string.h>
 
 static enum ifd_code no_memory(const struct ifd_gpu_lowering *lowering, struct ifd_err *err)
@@ -49,12 +51,26 @@ void ifd_gpu_define_aligned(struct ifd_gpu_lowering *lowering, struct ifd_gpu_ca
     }
 }
 
+enum ifd_code ifd_gpu_build(const struct ifd_gpu_lowering *lowering,
+                            const struct ifd_gpu_call *call, cl_program *ret_program,
+                            struct ifd_err *err)
+{
+    struct ifd_gpu_call typed = *call;
+    ifd_gpu_define_reals(lowering, &typed);
+    if (typed.is_too_large) {
+        return ifd_fail(err, IFD_INTERNAL, "kernel %s: arguments or definitions do not fit",
+                        ifd_gpu_kernel_name(call->kernel));
+    }
+    return ifd_gpu_program(lowering->device, ifd_gpu_kernel_file(call->kernel), typed.defines,
+                           ret_program, err);
+}
+
 enum ifd_code ifd_gpu_add_step(struct ifd_gpu_lowering *lowering, const struct ifd_gpu_call *call,
                                const char *name, uint64_t macs, struct ifd_err *err)
 {
     struct ifd_lowering *base = &lowering->base;
-    if (call->is_too_large || !has_items(call)) {
-        return ifd_fail(err, IFD_INTERNAL, "kernel %s: arguments or definitions do not fit",
+    if (!has_items(call)) {
+        return ifd_fail(err, IFD_INTERNAL, "kernel %s: no work items",
                         ifd_gpu_kernel_name(call->kernel));
     }
     struct ifd_gpu_draft *drafts = ifd_low_grow(base, lowering->draft, lowering->draft_count,
@@ -83,8 +99,7 @@ enum ifd_code ifd_gpu_add_step(struct ifd_gpu_lowering *lowering, const struct i
             ifd_low_touch(base, ifd_low_storage_of(base, arg[i].value), index);
         }
     }
-    return ifd_gpu_program(lowering->device, ifd_gpu_kernel_file(call->kernel), call->defines,
-                           &drafts[index].program, err);
+    return ifd_gpu_build(lowering, call, &drafts[index].program, err);
 }
 
 const struct ifd_gpu_driver *ifd_gpu_driver_of(const struct ifd_node_view *node,
@@ -110,9 +125,12 @@ const struct ifd_gpu_driver *ifd_gpu_driver_of(const struct ifd_node_view *node,
     return driver->takes(node, reason) ? driver : NULL;
 }
 
+/* f16 counts as f32: it may be how a tensor is stored that the engine knows as f32 (halves.h). */
 static enum ifd_dtype first_type(const struct ifd_node_view *node)
 {
-    return node->input_count > 0 && node->input[0].desc ? node->input[0].desc->dtype : 0;
+    const bool has_type = node->input_count > 0 && node->input[0].desc;
+    const enum ifd_dtype dtype = has_type ? node->input[0].desc->dtype : IFD_F32;
+    return dtype == IFD_F16 ? IFD_F32 : dtype;
 }
 
 enum ifd_code ifd_gpu_note_unbuilt(struct ifd_device *device, const struct ifd_node_view *node,

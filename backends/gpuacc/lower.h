@@ -35,6 +35,11 @@ IFD_NODISCARD enum ifd_code ifd_gpu_add_step(struct ifd_gpu_lowering *lowering,
                                              const struct ifd_gpu_call *call, const char *name,
                                              uint64_t macs, struct ifd_err *err);
 
+/** Builds a call's kernel, for operands and results as they are stored. */
+IFD_NODISCARD enum ifd_code ifd_gpu_build(const struct ifd_gpu_lowering *lowering,
+                                          const struct ifd_gpu_call *call, cl_program *ret_program,
+                                          struct ifd_err *err);
+
 /** Lets the kernel load vectors: defines ALIGNED, if the tensors of the call so far begin at
  *  multiples of 4 elements. The caller knows that their rows are multiples of 4. */
 void ifd_gpu_define_aligned(struct ifd_gpu_lowering *lowering, struct ifd_gpu_call *call);

@@ -143,8 +143,7 @@ enum ifd_code ifd_gpu_measure(struct ifd_gpu_measure *m, struct ifd_gpu_lowering
     if (m->is_stuck) {
         return ifd_fail(err, IFD_UNAVAILABLE, "an earlier measurement has not ended");
     }
-    enum ifd_code code = ifd_gpu_program(lowering->device, ifd_gpu_kernel_file(call->kernel),
-                                         call->defines, &program, err);
+    enum ifd_code code = ifd_gpu_build(lowering, call, &program, err);
     if (code == IFD_OK) {
         code = make_buffers(m, lowering, call, err);
     }

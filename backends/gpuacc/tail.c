@@ -130,16 +130,20 @@ static void add_float(struct ifd_gpu_tail *tail, float number)
 /* The other operand as a float4 named o<i>. */
 static bool write_operand(struct ifd_gpu_tail *tail, const struct ifd_low_follower *follower)
 {
-    static const char *const at[] = {[IFD_LOW_OPERAND_NUMBER] = "(float4)(load1(t%u + t%u_at))",
-                                     [IFD_LOW_OPERAND_ROW] = "load4(t%u + t%u_at + (c), n)",
-                                     [IFD_LOW_OPERAND_SAME] = "load4(t%u + t%u_at + (e), n)"};
-    const uint32_t i = tail->count;
+    static const char *const at[] = {
+        [IFD_LOW_OPERAND_NUMBER] = "(float4)(CAT(load1_, REAL_T%u)(t%u + t%u_at))",
+        [IFD_LOW_OPERAND_ROW] = "CAT(load4_, REAL_T%u)(t%u + t%u_at + (c), n)",
+        [IFD_LOW_OPERAND_SAME] = "CAT(load4_, REAL_T%u)(t%u + t%u_at + (e), n)"};
+    uint32_t i = 0; /* among the operands: ifd_gpu_define_reals counts them likewise */
     char load[64];
-    (void)snprintf(load, sizeof(load), at[follower->kind], i, i);
+    for (uint32_t k = 0; k < tail->arg_count; k++) {
+        i += tail->arg[k].kind == IFD_GPU_ARG_IN;
+    }
+    (void)snprintf(load, sizeof(load), at[follower->kind], i, i, i);
     add_arg(tail, &(struct ifd_gpu_arg){.kind = IFD_GPU_ARG_IN, .value = follower->other});
     tail->has_rows |= follower->kind == IFD_LOW_OPERAND_ROW;
     return append_text(tail->params, sizeof(tail->params),
-                       ", global const real *t%u, const uint t%u_at", i, i) &&
+                       ", global const REAL_T%u *t%u, const uint t%u_at", i, i, i) &&
            append_text(tail->body, sizeof(tail->body), "const float4 o = %s; ", load);
 }
 
@@ -232,14 +236,20 @@ void ifd_gpu_tail_operator(const struct ifd_node_view *node, struct ifd_gpu_call
 
 /* ---- finding ---- */
 
+static bool holds_reals(const struct ifd_lowering *base, uint32_t value)
+{
+    const enum ifd_dtype dtype = base->value[value].view->desc.dtype;
+    return dtype == IFD_F32 || dtype == IFD_F16;
+}
+
 uint32_t ifd_gpu_take_tail(struct ifd_gpu_lowering *lowering, uint32_t value,
                            struct ifd_gpu_tail *tail)
 {
     struct ifd_lowering *base = &lowering->base;
     const size_t row = ifd_low_row_of(&base->value[value].view->desc.shape);
     struct ifd_low_follower next;
-    while (base->value[value].view->desc.dtype == IFD_F32 &&
-           ifd_low_find_follower(base, value, row, &next) && ifd_gpu_tail_append(tail, &next)) {
+    while (holds_reals(base, value) && ifd_low_find_follower(base, value, row, &next) &&
+           ifd_gpu_tail_append(tail, &next)) {
         for (uint32_t i = 0; i < next.fused_count; i++) {
             ifd_low_fuse_node(base, next.fused[i]);
         }

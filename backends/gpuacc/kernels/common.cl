@@ -3,18 +3,42 @@
 //
 // A tensor is two parameters: its buffer, and the element at which it begins in there.
 //
+// REAL_IN, REAL_B, REAL_OUT: how the first and the second operand and the result of a kernel are
+// stored, float or half (REAL_T0 and so on: those of a tail). All arithmetic is in float.
+//
 // ALIGNED: all tensors begin at multiples of 4 elements, and their rows are multiples of 4. vload4
 // promises the compiler less, and then costs four loads.
 
-typedef float real; // as tensors are stored; all arithmetic is in float
-inline float load1(global const real *x) { return *x; }
-inline void store1(float v, global real *y) { *y = v; }
+#define CAT_(a, b) a##b
+#define CAT(a, b)  CAT_(a, b)
+
+#ifndef REAL_IN
+#define REAL_IN float
+#endif
+#ifndef REAL_B
+#define REAL_B float
+#endif
+#ifndef REAL_OUT
+#define REAL_OUT float
+#endif
+typedef REAL_IN real_in;
+typedef REAL_B real_b;
+typedef REAL_OUT real_out;
+
+inline float load1_float(global const float *x) { return *x; }
+inline float load1_half(global const half *x) { return vload_half(0, x); }
+inline void store1_float(float v, global float *y) { *y = v; }
+inline void store1_half(float v, global half *y) { vstore_half(v, 0, y); }
 #ifdef ALIGNED
-inline float4 load4_full(global const real *x) { return *(global const float4 *)x; }
-inline void store4_full(float4 v, global real *y) { *(global float4 *)y = v; }
+inline float4 load4_full_float(global const float *x) { return *(global const float4 *)x; }
+inline float4 load4_full_half(global const half *x) { return vloada_half4(0, x); }
+inline void store4_full_float(float4 v, global float *y) { *(global float4 *)y = v; }
+inline void store4_full_half(float4 v, global half *y) { vstorea_half4(v, 0, y); }
 #else
-inline float4 load4_full(global const real *x) { return vload4(0, x); }
-inline void store4_full(float4 v, global real *y) { vstore4(v, 0, y); }
+inline float4 load4_full_float(global const float *x) { return vload4(0, x); }
+inline float4 load4_full_half(global const half *x) { return vload_half4(0, x); }
+inline void store4_full_float(float4 v, global float *y) { vstore4(v, 0, y); }
+inline void store4_full_half(float4 v, global half *y) { vstore_half4(v, 0, y); }
 #endif
 
 // Weights of layers, 4 at a multiple of 4. W16: half precision, widened when they are read.
@@ -26,39 +50,49 @@ typedef float weight_t;
 inline float4 load4_weights(global const weight_t *w) { return *(global const float4 *)w; }
 #endif
 
-// The first n elements; the others are 0, and their memory is not touched.
-inline float4 load4(global const real *x, int n)
-{
 #ifdef ALIGNED
-    n = 4;
+#define HAS_FOUR(n) true
+#else
+#define HAS_FOUR(n) ((n) >= 4)
 #endif
-    if (n >= 4) {
-        return load4_full(x);
-    }
-    float4 v = (float4)(0.0f);
-    v.s0 = load1(x);
-    v.s1 = n > 1 ? load1(x + 1) : 0.0f;
-    v.s2 = n > 2 ? load1(x + 2) : 0.0f;
-    return v;
-}
 
-inline void store4(float4 v, global real *y, int n)
-{
-#ifdef ALIGNED
-    n = 4;
-#endif
-    if (n >= 4) {
-        store4_full(v, y);
-        return;
+// load4: the first n elements; the others are 0, and their memory is not touched.
+#define LOAD_AND_STORE(T)                                                                          \
+    inline float4 load4_##T(global const T *x, int n)                                              \
+    {                                                                                              \
+        if (HAS_FOUR(n)) {                                                                         \
+            return load4_full_##T(x);                                                              \
+        }                                                                                          \
+        float4 v = (float4)(0.0f);                                                                 \
+        v.s0 = load1_##T(x);                                                                       \
+        v.s1 = n > 1 ? load1_##T(x + 1) : 0.0f;                                                    \
+        v.s2 = n > 2 ? load1_##T(x + 2) : 0.0f;                                                    \
+        return v;                                                                                  \
+    }                                                                                              \
+    inline void store4_##T(float4 v, global T *y, int n)                                           \
+    {                                                                                              \
+        if (HAS_FOUR(n)) {                                                                         \
+            store4_full_##T(v, y);                                                                 \
+            return;                                                                                \
+        }                                                                                          \
+        store1_##T(v.s0, y);                                                                       \
+        if (n > 1) {                                                                               \
+            store1_##T(v.s1, y + 1);                                                               \
+        }                                                                                          \
+        if (n > 2) {                                                                               \
+            store1_##T(v.s2, y + 2);                                                               \
+        }                                                                                          \
     }
-    store1(v.s0, y);
-    if (n > 1) {
-        store1(v.s1, y + 1);
-    }
-    if (n > 2) {
-        store1(v.s2, y + 2);
-    }
-}
+LOAD_AND_STORE(float)
+LOAD_AND_STORE(half)
+
+#define load1      CAT(load1_, REAL_IN)
+#define load4      CAT(load4_, REAL_IN)
+#define load4_full CAT(load4_full_, REAL_IN)
+#define load1_b    CAT(load1_, REAL_B)
+#define load4_b    CAT(load4_, REAL_B)
+#define store1     CAT(store1_, REAL_OUT)
+#define store4     CAT(store4_, REAL_OUT)
 
 // Not a number stays not a number.
 inline float4 clamp4(float4 x, float lo, float hi)
@@ -106,8 +140,8 @@ inline int window_sees(int begin, int tap, int stride, int dilation, int size)
 // neighbouring work items read neighbouring weights. Their rows (w_row) and the bias are filled
 // with zeros up to a multiple of 4.
 #define CONV_PARAMS                                                                                \
-    global const real *x, const uint x_at, global const weight_t *w, global const float *bias,     \
-        global real *y, const uint y_at, const int pixels, const int in_h, const int in_w,         \
+    global const real_in *x, const uint x_at, global const weight_t *w, global const float *bias,  \
+        global real_out *y, const uint y_at, const int pixels, const int in_h, const int in_w,     \
         const int in_c, const int out_h, const int out_w, const int out_c, const int w_row,        \
         const int group_in, const int group_out, const int kh, const int kw, const int stride_y,   \
         const int stride_x, const int dilation_y, const int dilation_x, const int pad_top,         \
@@ -116,7 +150,7 @@ inline int window_sees(int begin, int tap, int stride, int dilation, int size)
 // Factors k to k + 3 of a pixel, whose window begins at (top, left), counted as weights are.
 // ODD: input channels are no multiple of 4.
 // POINTWISE: the window is one pixel, without stride and padding; x is that of the pixel.
-inline float4 fetch4(global const real *x, int k, int factors, int top, int left, int in_h,
+inline float4 fetch4(global const real_in *x, int k, int factors, int top, int left, int in_h,
                      int in_w, int in_c, int kw, int dilation_y, int dilation_x)
 {
 #ifdef POINTWISE
@@ -152,9 +186,6 @@ inline float4 fetch4(global const real *x, int k, int factors, int top, int left
 // ---- quantized numbers: Q is char or uchar; in registers they are int ----
 
 #ifdef Q
-#define CAT_(a, b) a##b
-#define CAT(a, b)  CAT_(a, b)
-
 inline int4 load4_q(global const Q *x, int n)
 {
     if (n >= 4) {

@@ -1,8 +1,8 @@
 // Convolution over depth, height and width, f32: weights [kd][kh][kw][in_c][out_c]. Work item: 4
 // output channels of one output point.
 
-kernel void conv3d(global const real *x, const uint x_at, global const real *w, const uint w_at,
-                   global const float *bias, global real *y, const uint y_at, const int batch,
+kernel void conv3d(global const real_in *x, const uint x_at, global const float *w, const uint w_at,
+                   global const float *bias, global real_out *y, const uint y_at, const int batch,
                    const int in_d, const int in_h, const int in_w, const int in_c, const int out_d,
                    const int out_h, const int out_w, const int out_c, const int kd, const int kh,
                    const int kw, const int stride_d, const int stride_h, const int stride_w,
@@ -27,13 +27,13 @@ kernel void conv3d(global const real *x, const uint x_at, global const real *w, 
         if (at_d < 0 || at_d >= in_d || at_h < 0 || at_h >= in_h || at_w < 0 || at_w >= in_w) {
             continue;
         }
-        global const real *from =
+        global const real_in *from =
             x + x_at + (((image * in_d + at_d) * in_h + at_h) * in_w + at_w) * in_c;
-        global const real *weights = w + w_at + tap * in_c * out_c + c;
+        global const float *weights = w + w_at + tap * in_c * out_c + c;
         for (int i = 0; i < in_c; i++) {
-            sum += load1(from + i) * load4(weights + i * out_c, n);
+            sum += load1(from + i) * load4_float(weights + i * out_c, n);
         }
     }
-    sum += load4(bias + c, n);
+    sum += load4_float(bias + c, n);
     store4(clamp4(sum, lowest, highest), y + y_at + point * out_c + c, n);
 }

@@ -25,7 +25,7 @@ kernel void conv2d_slim(CONV_PARAMS TAIL_PARAMS)
     const int slice = item / PLACES;
     const int oc = min(((int)get_group_id(0) * COLUMNS + item % COLUMNS) * 4, w_row - 4);
     const int first = ((int)get_group_id(1) * ROWS + item / COLUMNS % ROWS) * PIXELS;
-    global const real *group = x + x_at + oc / group_out * group_in;
+    global const real_in *group = x + x_at + oc / group_out * group_in;
     float4 acc[PIXELS];
     int at[PIXELS]; // where the pixel lies that a tap sees; -1: outside
 #ifndef POINTWISE

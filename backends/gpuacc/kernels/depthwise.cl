@@ -8,7 +8,7 @@
 #if MULTIPLIER == 1
 #define LOAD(x, c, n) load4(x + (c), n)
 #else
-inline float4 load_channels(global const real *x, int c, int n)
+inline float4 load_channels(global const real_in *x, int c, int n)
 {
     float4 v = (float4)(load1(x + c / MULTIPLIER));
     v.s1 = n > 1 ? load1(x + (c + 1) / MULTIPLIER) : 0.0f;
@@ -24,11 +24,11 @@ inline float4 load_channels(global const real *x, int c, int n)
 #define FITS // into registers
 #endif
 
-kernel void depthwise(global const real *x, const uint x_at, global const real *w,
-                      global const float *bias, global real *y, const uint y_at, const int batch,
-                      const int in_h, const int in_w, const int in_c, const int out_h,
-                      const int out_w, const int out_c, const int stride_y, const int dilation_y,
-                      const int pad_top, const int pad_left, const float lo,
+kernel void depthwise(global const real_in *x, const uint x_at, global const float *w,
+                      global const float *bias, global real_out *y, const uint y_at,
+                      const int batch, const int in_h, const int in_w, const int in_c,
+                      const int out_h, const int out_w, const int out_c, const int stride_y,
+                      const int dilation_y, const int pad_top, const int pad_left, const float lo,
                       const float hi TAIL_PARAMS)
 {
     const int c = (int)get_global_id(0) * 4, n = out_c - c;
@@ -50,7 +50,7 @@ kernel void depthwise(global const real *x, const uint x_at, global const real *
     for (int ky = 0; ky < KH; ky++) {
         const int in_y = top + ky * dilation_y;
         const bool sees_y = in_y >= 0 && in_y < in_h;
-        global const real *row = x + (sees_y ? in_y : 0) * in_w * in_c;
+        global const real_in *row = x + (sees_y ? in_y : 0) * in_w * in_c;
 #define SEEN(in_x)                                                                                 \
     (sees_y && (in_x) >= 0 && (in_x) < in_w ? LOAD(row + (in_x)*in_c, c, n) : (float4)(0.0f))
 #ifdef FITS
@@ -65,7 +65,7 @@ kernel void depthwise(global const real *x, const uint x_at, global const real *
 #define INPUT(i) SEEN(left + (i))
 #endif
         for (int kx = 0; kx < KW; kx++) {
-            const float4 weight = load4(w + (ky * KW + kx) * out_c + c, n);
+            const float4 weight = load4_float(w + (ky * KW + kx) * out_c + c, n);
             for (int k = 0; k < PIXELS; k++) {
                 acc[k] = mad(INPUT(k * STRIDE_X + kx * DILATION_X), weight, acc[k]);
             }

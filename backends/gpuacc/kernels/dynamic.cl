@@ -10,7 +10,7 @@ inline char nearest(float x, int zero, float least)
 
 // Work group: one row; its ITEMS items share its elements. ranges: scale and zero point of each
 // row.
-kernel void quantize_rows(global const real *x, const uint x_at, global char *y, const uint y_at,
+kernel void quantize_rows(global const real_in *x, const uint x_at, global char *y, const uint y_at,
                           global float *ranges, const uint ranges_at, const int row,
                           const int is_asymmetric)
 {
@@ -63,7 +63,7 @@ kernel void quantize_rows(global const real *x, const uint x_at, global char *y,
 // Weights [depth][w_row], filled up with zeros. Work item: 4 outputs of a row.
 kernel void dense_dynamic(global const char *x, const uint x_at, global const float *ranges,
                           const uint ranges_at, global const char *w, global const float *scale,
-                          global const float *bias, global real *y, const uint y_at,
+                          global const float *bias, global real_out *y, const uint y_at,
                           const int rows, const int depth, const int out_c, const int w_row,
                           const float lo, const float hi)
 {

@@ -2,7 +2,7 @@
 
 // Every row divided by the root of the sum of its squares. Work group: one row; its ITEMS items
 // share the row's elements.
-kernel void l2_norm(global const real *x, const uint x_at, global real *y, const uint y_at,
+kernel void l2_norm(global const real_in *x, const uint x_at, global real_out *y, const uint y_at,
                     const int row)
 {
     local float shared[ITEMS];
@@ -32,9 +32,9 @@ kernel void l2_norm(global const real *x, const uint x_at, global real *y, const
 
 // Every element by a power of its neighbours' squares in the row: radius before it, itself, and
 // radius - 1 behind it. Work item: one element.
-kernel void local_response(global const real *x, const uint x_at, global real *y, const uint y_at,
-                           const int count, const int row, const int radius, const float bias,
-                           const float alpha, const float beta)
+kernel void local_response(global const real_in *x, const uint x_at, global real_out *y,
+                           const uint y_at, const int count, const int row, const int radius,
+                           const float bias, const float alpha, const float beta)
 {
     const int i = (int)get_global_id(0);
     if (i >= count) {

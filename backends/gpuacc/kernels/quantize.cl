@@ -1,6 +1,6 @@
 // Floats become 8-bit numbers. Work item: 4 elements.
 
-kernel void quantize(global const real *x, const uint x_at, global Q *y, const uint y_at,
+kernel void quantize(global const real_in *x, const uint x_at, global Q *y, const uint y_at,
                      const int count, const float scale, const int zero)
 {
     const int i = (int)get_global_id(0) * 4, n = count - i;

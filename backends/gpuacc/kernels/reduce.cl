@@ -2,7 +2,7 @@
 // becomes [outer][inner]. Work group: ITEMS items share the rows of one or 4 results, so that they
 // read 4 neighbouring elements. REDUCE(a, b), START, and FINISH(v) are defined in front.
 
-kernel void reduce(global const real *x, const uint x_at, global real *y, const uint y_at,
+kernel void reduce(global const real_in *x, const uint x_at, global real_out *y, const uint y_at,
                    const int row, const int inner, const float divisor)
 {
     local float4 shared[ITEMS];

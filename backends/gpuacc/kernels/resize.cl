@@ -3,11 +3,12 @@
 #pragma OPENCL FP_CONTRACT OFF
 
 #ifdef Q
-typedef Q pixel;
+typedef Q pixel_in, pixel_out;
 inline float4 load_pixels(global const Q *x, int n) { return convert_float4(load4_q(x, n)); }
 #else
-typedef real pixel;
-inline float4 load_pixels(global const real *x, int n) { return load4(x, n); }
+typedef real_in pixel_in;
+typedef real_out pixel_out;
+inline float4 load_pixels(global const real_in *x, int n) { return load4(x, n); }
 #endif
 
 inline float position(int i, float scale, int half_pixel)
@@ -15,7 +16,7 @@ inline float position(int i, float scale, int half_pixel)
     return half_pixel ? ((float)i + 0.5f) * scale - 0.5f : (float)i * scale;
 }
 
-kernel void resize_bilinear(global const pixel *x, const uint x_at, global pixel *y,
+kernel void resize_bilinear(global const pixel_in *x, const uint x_at, global pixel_out *y,
                             const uint y_at, const int batch, const int in_h, const int in_w,
                             const int channels, const int out_h, const int out_w,
                             const float scale_y, const float scale_x,
@@ -34,7 +35,7 @@ kernel void resize_bilinear(global const pixel *x, const uint x_at, global pixel
     const int low_x = clamp((int)floor(at_x), 0, in_w - 1);
     const int high_x = clamp((int)ceil(at_x), 0, in_w - 1);
     const float dy = at_y - (float)low_y, dx = at_x - (float)low_x;
-    global const pixel *image = x + x_at + line / out_h * in_h * in_w * channels + c;
+    global const pixel_in *image = x + x_at + line / out_h * in_h * in_w * channels + c;
     float4 v = load_pixels(image + (low_y * in_w + low_x) * channels, n) * (1 - dy) * (1 - dx) +
                load_pixels(image + (high_y * in_w + low_x) * channels, n) * dy * (1 - dx) +
                load_pixels(image + (low_y * in_w + high_x) * channels, n) * (1 - dy) * dx +

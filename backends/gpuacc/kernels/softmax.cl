@@ -1,7 +1,7 @@
 // Softmax along rows. Work group: one row; its items share the row's elements. LOG: the logarithm
 // of it.
 
-kernel void softmax(global const real *x, const uint x_at, global real *y, const uint y_at,
+kernel void softmax(global const real_in *x, const uint x_at, global real_out *y, const uint y_at,
                     const int row, const float beta)
 {
     local float shared[ITEMS];

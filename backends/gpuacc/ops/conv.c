@@ -1,5 +1,6 @@
 /* conv2d; transpose_conv2d, whose operands are put in the order of conv2d; fully_connected as a
  * convolution of one pixel. */
+#include "backends/gpuacc/halves.h"
 #include "backends/gpuacc/ops/blocking.h"
 #include "backends/gpuacc/ops/dynamic.h"
 #include "backends/gpuacc/ops/layer.h"
@@ -228,10 +229,7 @@ static enum ifd_code build(const struct ways *ways, uint32_t way, struct ifd_gpu
 {
     cl_program program = NULL;
     const enum ifd_code code = describe(ways, way, ret_call, err);
-    return code == IFD_OK ? ifd_gpu_program(ways->plan->lowering->device,
-                                            ifd_gpu_kernel_file(ret_call->kernel),
-                                            ret_call->defines, &program, err)
-                          : code;
+    return code == IFD_OK ? ifd_gpu_build(ways->plan->lowering, ret_call, &program, err) : code;
 }
 
 /* The best of those without groups, which every layer has. */
@@ -257,10 +255,12 @@ static void key_of(const struct plan *plan, char *ret, size_t size)
     const struct ifd_low_window *w = &layer->window;
     (void)snprintf(
         ret, size,
-        "%s %zux%zux%zux%zu to %zux%zux%zu %zux%zu stride %zux%zu by %zux%zu groups %zu%s%s",
+        "%s %zux%zux%zux%zu to %zux%zux%zu %zux%zu stride %zux%zu by %zux%zu groups %zu%s%s%s%s",
         layer->name, w->batch, w->in_h, w->in_w, w->in_c, w->out_h, w->out_w, layer->out_c, w->kh,
         w->kw, w->stride_y, w->stride_x, w->dilation_y, w->dilation_x, layer->groups,
-        ifd_gpu_has_f16_weights(plan->lowering, plan->node) ? " f16" : "", plan->tail.name);
+        ifd_gpu_has_f16_weights(plan->lowering, plan->node) ? " f16" : "",
+        ifd_gpu_is_half(plan->lowering, plan->in) ? " from f16" : "",
+        ifd_gpu_is_half(plan->lowering, plan->out) ? " to f16" : "", plan->tail.name);
 }
 
 static enum ifd_code lower_f32(const struct plan *plan, struct ifd_err *err)

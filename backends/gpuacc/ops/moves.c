@@ -1,6 +1,7 @@
 /* Operators that only move elements (backends/lowering/moves.h): strided copies, unless the
  * elements are in place already. */
 #include "backends/gpuacc/lower.h"
+#include "engine/tensor/half.h"
 #include "inferd/op_attrs.h"
 
 #include <string.h>
@@ -239,6 +240,9 @@ static enum ifd_code pad_lower(struct ifd_gpu_lowering *lowering,
     copy.fill[0] = zero_byte(out);
     if (attrs->has_value && out->dtype == IFD_F32) {
         memcpy(copy.fill, &attrs->value, sizeof(attrs->value));
+    } else if (attrs->has_value && out->dtype == IFD_F16) {
+        const uint16_t half = ifd_f16_from_f32(attrs->value);
+        memcpy(copy.fill, &half, sizeof(half));
     } else if (attrs->has_value) {
         copy.fill[0] = (uint8_t)(int32_t)attrs->value;
     }

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """GpuAcc's kernels on Oclgrind, an interpreter that reports every access outside of a buffer, data
 races between work items, and wrong calls of OpenCL: all golden cases of the operators that have a
-driver, and some divisions of convolutions. Results must be right there, too. That nobody reads what
-nobody wrote is left to the cases, whose memory is full of numbers that are none: Oclgrind 21.10
-loses track of parts of a buffer.
+driver, some divisions of convolutions, and a network in half precision. Results must be right
+there, too. That nobody reads what nobody wrote is left to the cases, whose memory is full of
+numbers that are none: Oclgrind 21.10 loses track of parts of a buffer.
 
-usage: check_memory.py TEST_CONFORMANCE_BACKEND OPS_FOLDER OP_LIST TEST_BLOCKING"""
+usage: check_memory.py TEST_CONFORMANCE_BACKEND OPS_FOLDER OP_LIST TEST_BLOCKING TEST_HALVES"""
 import concurrent.futures
 import os
 import pathlib
@@ -15,7 +15,10 @@ import sys
 import tempfile
 
 program, ops, op_list = sys.argv[1], pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3])
-BLOCKING = [sys.argv[4], "some_blockings_compute_what_the_reference_does"]
+PROGRAMS = {
+    "blocking": [sys.argv[4], "some_blockings_compute_what_the_reference_does"],
+    "halves": [sys.argv[5], "every_kernel_widens_what_it_loads"]
+}
 LIBRARY = "/usr/lib/oclgrind/liboclgrind-rt-icd.so"
 BROKEN = "kernel void f(global int *y) { y[get_global_id(0)] = 1; }"
 
@@ -36,9 +39,8 @@ def finds_errors(folder):
 
 
 def command(name):
-    return BLOCKING if name == "blocking" else [
-        program, "exact_results_equal_golden_values", "GpuAcc", ops / f"{name}.json"
-    ]
+    return PROGRAMS.get(
+        name, [program, "exact_results_equal_golden_values", "GpuAcc", ops / f"{name}.json"])
 
 
 def check(folder, name):
@@ -59,7 +61,7 @@ def check(folder, name):
 if not pathlib.Path(LIBRARY).exists():
     skip(f"there is no {LIBRARY}")
 names = [name.lower() for name in re.findall(r"^DRIVER\((\w+),", op_list.read_text(), re.M)]
-names.insert(0, "blocking")
+names = [*PROGRAMS, *names]
 with tempfile.TemporaryDirectory() as path:
     folder = pathlib.Path(path)
     (folder / "oclgrind.icd").write_text(LIBRARY + "\n")

@@ -1,0 +1,235 @@
+/* Tensors between steps in half precision, beside the interpreter, which has f32 only: one network
+ * with every kind of kernel that loads or stores them. */
+#include "backends/gpuacc/gpuacc.h"
+#include "engine/ir/attrs.h"
+#include "engine/ir/shape.h"
+#include "inferd/op_attrs.h"
+#include "tests/support/model.h"
+
+#include <math.h>
+
+#define STEPS     16 /* more than follow each other on any way through the network */
+#define HALF_STEP 0x1p-11
+#define OUTPUTS   6
+#define WEIGHTS   2048
+
+static struct test_run begin(enum ifd_precision precision)
+{
+    const struct test_run_options options = {
+        .backend = &ifd_backend_gpuacc, .model = {.no_optimize = true, .precision = precision}};
+    struct test_run run = test_run_open(&options);
+    struct ifd_backend_info info;
+    ifd_engine_backend_info(run.engine, 0, &info);
+    if (!info.available) {
+        test_run_close(&run);
+        test_skip("there is no OpenCL device");
+    }
+    return run;
+}
+
+/* ---- the network ---- */
+
+static uint32_t weights(struct ifd_graph *g, struct ifd_shape shape)
+{
+    static float content[WEIGHTS];
+    for (size_t i = 0; i < WEIGHTS; i++) {
+        content[i] = (float)(i * 2654435761u % 257) / 512 - 0.25f;
+    }
+    return test_graph_constant(g, "weights", shape, content);
+}
+
+/* A node whose attributes the caller sets before finish(). */
+static struct ifd_node *add(struct ifd_graph *g, enum ifd_op op, const uint32_t *in, uint32_t count)
+{
+    const uint32_t out = test_graph_f32(g, "made", SHAPE(0));
+    struct ifd_node *node = NULL;
+    REQUIRE_OK(ifd_graph_add_node(g, op, in, count, &out, 1, &node, NULL), NULL);
+    return node;
+}
+
+static uint32_t finish(struct ifd_graph *g, const struct ifd_node *node)
+{
+    struct ifd_err err = {0};
+    REQUIRE_OK(ifd_graph_infer_node(g, g->node_count - 1, &err), &err);
+    return node->output[0];
+}
+
+static void *attrs_of(const struct ifd_node *node)
+{
+    return (void *)(uintptr_t)node->attrs;
+}
+
+static void set_ints(const struct ifd_node *node, const char *name, const int64_t *value,
+                     uint32_t count)
+{
+    REQUIRE_OK(ifd_attrs_set_ints(ifd_op_def(node->op), attrs_of(node), name, value, count, NULL),
+               NULL);
+}
+
+static const struct ifd_window same = {
+    .padding = IFD_PAD_SAME, .stride_h = 1, .stride_w = 1, .dilation_h = 1, .dilation_w = 1};
+
+static uint32_t pool(struct ifd_graph *g, enum ifd_op op, uint32_t x)
+{
+    struct ifd_node *node = add(g, op, &x, 1);
+    *(struct ifd_pool2d_attrs *)attrs_of(node) =
+        (struct ifd_pool2d_attrs){.window = same, .filter_h = 2, .filter_w = 2};
+    return finish(g, node);
+}
+
+static uint32_t layer(struct ifd_graph *g, enum ifd_op op, uint32_t x, struct ifd_shape shape)
+{
+    const uint32_t in[] = {x, weights(g, shape)};
+    struct ifd_node *node = add(g, op, in, 2);
+    *(struct ifd_conv2d_attrs *)attrs_of(node) = (struct ifd_conv2d_attrs){.window = same};
+    return finish(g, node);
+}
+
+static uint32_t resize(struct ifd_graph *g, enum ifd_op op, uint32_t x, int32_t size)
+{
+    struct ifd_node *node = add(g, op, &x, 1);
+    *(struct ifd_resize_attrs *)attrs_of(node) =
+        (struct ifd_resize_attrs){.height = size, .width = size};
+    return finish(g, node);
+}
+
+static uint32_t pad(struct ifd_graph *g, uint32_t x)
+{
+    const int64_t before[] = {0, 1, 0, 0}, after[] = {0, 0, 2, 0};
+    struct ifd_node *node = add(g, IFD_OP_PAD, &x, 1);
+    set_ints(node, "before", before, 4);
+    set_ints(node, "after", after, 4);
+    ((struct ifd_pad_attrs *)attrs_of(node))->has_value = true;
+    ((struct ifd_pad_attrs *)attrs_of(node))->value = 0.75f;
+    return finish(g, node);
+}
+
+static uint32_t mean(struct ifd_graph *g, uint32_t x)
+{
+    const int64_t axes[] = {1, 2};
+    struct ifd_node *node = add(g, IFD_OP_REDUCE_MEAN, &x, 1);
+    set_ints(node, "axes", axes, 2);
+    ((struct ifd_reduce_attrs *)attrs_of(node))->keep_dims = true;
+    return finish(g, node);
+}
+
+static uint32_t concat(struct ifd_graph *g, uint32_t a, uint32_t b)
+{
+    const uint32_t in[] = {a, b};
+    struct ifd_node *node = add(g, IFD_OP_CONCAT, in, 2);
+    ((struct ifd_axis_attrs *)attrs_of(node))->axis = 3;
+    return finish(g, node);
+}
+
+/* Images of c channels; the input has 3 or 4. */
+static uint32_t build(struct ifd_graph *g, int64_t c, uint32_t ret[OUTPUTS])
+{
+    const uint32_t x = test_graph_f32(g, "x", SHAPE(2, 5, 5, c));
+    const uint32_t first = pool(g, IFD_OP_MAX_POOL2D, x);
+    const uint32_t conv = layer(g, IFD_OP_CONV2D, first, SHAPE(c, 3, 3, c));
+    const uint32_t deep = layer(g, IFD_OP_DEPTHWISE_CONV2D, conv, SHAPE(1, 3, 3, c));
+    const uint32_t sum = test_graph_op2(g, IFD_OP_ADD, deep, conv, "sum");
+    const uint32_t both = concat(g, sum, first);
+    const uint32_t narrow = layer(g, IFD_OP_CONV2D, both, SHAPE(c, 1, 1, 2 * c));
+    const uint32_t gate = mean(g, narrow);
+    const uint32_t gated = test_graph_op2(g, IFD_OP_MUL, narrow, gate, "gated");
+    const uint32_t large = resize(g, IFD_OP_RESIZE_BILINEAR, gated, 7);
+    const uint32_t larger = resize(g, IFD_OP_RESIZE_NEAREST, large, 9);
+    const uint32_t rows = test_graph_reshape(g, gated, SHAPE(2, 25, c), "rows");
+    const uint32_t columns = test_graph_reshape(g, narrow, SHAPE(2, c, 25), "columns");
+    const uint32_t product = test_graph_op2(g, IFD_OP_BATCH_MATMUL, rows, columns, "product");
+    const uint32_t flat = test_graph_reshape(g, gate, SHAPE(2, c), "flat");
+    const uint32_t dense =
+        test_graph_op2(g, IFD_OP_FULLY_CONNECTED, flat, weights(g, SHAPE(5, c)), "dense");
+    ret[0] = pool(g, IFD_OP_AVERAGE_POOL2D, pad(g, larger));
+    ret[1] = test_graph_op1(g, IFD_OP_SOFTMAX, dense, "softmax");
+    ret[2] = test_graph_op1(g, IFD_OP_LOG_SOFTMAX, product, "log_softmax");
+    ret[3] = test_graph_op1(g, IFD_OP_L2_NORMALIZATION, sum, "of what has no halves");
+    ret[4] = test_graph_op1(g, IFD_OP_LOGISTIC, product, "logistic");
+    ret[5] = concat(g, deep, narrow);
+    return x;
+}
+
+/* ---- runs ---- */
+
+static struct test_run run(enum ifd_precision precision, int64_t channels)
+{
+    struct test_run t = begin(precision);
+    struct ifd_graph *g = &t.model->graph;
+    uint32_t output[OUTPUTS];
+    const uint32_t x = build(g, channels, output);
+    REQUIRE_OK(ifd_graph_set_io(g, &x, 1, output, OUTPUTS, NULL), NULL);
+    test_run_input(&t, 0);
+    for (size_t i = 0; i < t.in.bytes / sizeof(float); i++) {
+        ((float *)t.in.data)[i] = (float)((i + 1) * 2654435761u % 1021) / 512 - 1;
+    }
+    return t;
+}
+
+static void compare(const float *got, const float *want, size_t count, double limit)
+{
+    double range = 0, worst = 0;
+    for (size_t i = 0; i < count; i++) {
+        range = fmax(range, fabs((double)want[i]));
+        worst = fmax(worst, isnan(got[i]) ? INFINITY : fabs((double)got[i] - (double)want[i]));
+    }
+    EXPECT(worst <= limit * range);
+}
+
+static void expect_close(enum ifd_precision precision, int64_t channels, double limit)
+{
+    struct test_run t = run(precision, channels);
+    struct ifd_tensor want[OUTPUTS];
+    void *content[OUTPUTS];
+    const void *in = t.in.data;
+    for (uint32_t i = 0; i < OUTPUTS; i++) {
+        want[i] = test_tensor_f32(t.model->graph.value[t.model->graph.output[i]].desc.shape);
+        content[i] = want[i].data;
+    }
+    test_graph_interpret(&t.model->graph, &in, content);
+    test_run_plan(&t, 0);
+    test_run_once(&t);
+    for (uint32_t i = 0; i < OUTPUTS; i++) {
+        REQUIRE(t.out[i].bytes == want[i].bytes);
+        compare(t.out[i].data, want[i].data, want[i].bytes / sizeof(float), limit);
+        ifd_release_tensor(ifd_alloc_system(), want[i].data, want[i].bytes);
+    }
+    test_run_close(&t);
+}
+
+static void every_kernel_widens_what_it_loads(void)
+{
+    expect_close(IFD_PRECISION_FP16, 4, STEPS * HALF_STEP);
+    expect_close(IFD_PRECISION_FP16, 3, STEPS * HALF_STEP); /* rows that are no vectors */
+}
+
+static void f32_is_not_rounded(void)
+{
+    expect_close(IFD_PRECISION_F32, 4, 1e-5);
+    expect_close(IFD_PRECISION_F32, 3, 1e-5);
+}
+
+static size_t device_bytes(enum ifd_precision precision)
+{
+    struct test_run t = run(precision, 4);
+    test_run_plan(&t, 0);
+    const size_t bytes = ifd_instance_device_bytes(t.instance);
+    test_run_close(&t);
+    return bytes;
+}
+
+static void tensors_need_less_memory(void)
+{
+    const size_t wide = device_bytes(IFD_PRECISION_F32), half = device_bytes(IFD_PRECISION_FP16);
+    EXPECT(half > 0 && half < wide);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct test_case cases[] = {
+        T(every_kernel_widens_what_it_loads),
+        T(f32_is_not_rounded),
+        T(tensors_need_less_memory),
+    };
+    return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
+}
