@@ -2,6 +2,7 @@
 definition. A generator takes a numpy Generator and returns a Case; CASES lists them by name."""
 import dataclasses
 
+import ml_dtypes
 import numpy as np
 
 F = np.float32
@@ -661,6 +662,21 @@ def blocks(op):
     return make
 
 
+def nibbles(rng):
+    dtype = pick(rng, ml_dtypes.int4, ml_dtypes.uint4)
+    least = -8 if dtype == ml_dtypes.int4 else 0
+    shape = [int(d) for d in rng.integers(1, 9, 2)]
+    axis, size = int(rng.integers(2)), 16
+    of_blocks = list(shape)
+    of_blocks[axis] = 1
+
+    def numbers(shape):
+        return rng.integers(least, least + 16, shape).astype(dtype)
+    return Case("DequantizeLinear",
+                [numbers(shape), array(rng, of_blocks, F, 0.01, 0.1), numbers(of_blocks)],
+                {"axis": axis, "block_size": size}, {0, 1, 2}, opset=21)
+
+
 def scale_zero(rng, dtype):
     info = np.iinfo(dtype)
     return (np.array(rng.uniform(0.01, 0.1), F),
@@ -846,6 +862,7 @@ CASES = {
     "AffineGrid": affine_grid, "Col2Im": col2im,
     "QuantizeLinear of blocks": blocks("QuantizeLinear"),
     "DequantizeLinear of blocks": blocks("DequantizeLinear"),
+    "DequantizeLinear of 4 bits": nibbles,
     "QuantizeLinear": quantize, "DequantizeLinear": dequantize, "QLinearConv": qlinear_conv,
     "QLinearMatMul": qlinear_matmul, "ConvInteger": integer_product("ConvInteger"),
     "MatMulInteger": integer_product("MatMulInteger"),

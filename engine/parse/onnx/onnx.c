@@ -25,7 +25,10 @@ static enum ifd_code add_initializers(struct ifd_onnx_build *build)
     const struct ifd_onnx_graph *g = build->scope->g;
     enum ifd_code code = IFD_OK;
     for (uint32_t i = 0; code == IFD_OK && i < g->initializer_count; i++) {
-        const uint32_t value = ifd_onnx_constant(&build->b, &g->initializer[i], build->file);
+        const struct ifd_onnx_tensor *tensor = &g->initializer[i];
+        const bool has_nibbles = tensor->type == IFD_ONNX_INT4 || tensor->type == IFD_ONNX_UINT4;
+        const uint32_t value = has_nibbles ? ifd_onnx_nibbles(&build->b, tensor)
+                                           : ifd_onnx_constant(&build->b, tensor, build->file);
         code = build->b.code == IFD_OK ? ifd_onnx_define(build, g->initializer[i].name, value)
                                        : build->b.code;
     }

@@ -64,6 +64,8 @@ bool ifd_onnx_axes(struct ifd_onnx_call *call, uint32_t i, uint32_t rank, struct
 /** A tensor of the file as a constant: f16, bf16 and f64 become f32. */
 uint32_t ifd_onnx_constant(struct ifd_builder *b, const struct ifd_onnx_tensor *tensor,
                            struct ifd_bytes file);
+/** A tensor of 4-bit numbers as a constant of 8-bit ones. */
+uint32_t ifd_onnx_nibbles(struct ifd_builder *b, const struct ifd_onnx_tensor *tensor);
 /** The type that values of an element type have here: f32 for every type of floats. False if there
  *  is none. */
 bool ifd_onnx_dtype(int64_t type, enum ifd_dtype *ret);

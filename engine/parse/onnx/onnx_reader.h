@@ -25,7 +25,9 @@ enum ifd_onnx_type {
     IFD_ONNX_DOUBLE = 11,
     IFD_ONNX_UINT32 = 12,
     IFD_ONNX_UINT64 = 13,
-    IFD_ONNX_BFLOAT16 = 16
+    IFD_ONNX_BFLOAT16 = 16,
+    IFD_ONNX_UINT4 = 21, /* two in a byte, the first in the low half */
+    IFD_ONNX_INT4 = 22
 };
 
 struct ifd_onnx_tensor {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "engine/ir/shape.h"
+#include "engine/parse/onnx/onnx_build.h"
 #include "engine/parse/onnx/quantized.h"
 
 #define TINY 1e-37 /* keeps a division by the scale of all zeros away from 0 / 0 */
@@ -379,12 +380,28 @@ static struct ifd_onnx_quant quant_of_blocks(struct ifd_onnx_call *call, int64_t
                                    repeated(call, q.zero_point, axis)};
 }
 
+/* Numbers of 4 bits are kept as such of 8 bits (onnx.c), which have another range. */
+static bool has_nibbles(const struct ifd_onnx_call *call, uint32_t i)
+{
+    const struct ifd_onnx_graph *g = call->build->scope->g;
+    bool is_found = false;
+    for (uint32_t k = 0; i < call->node->input_count && k < g->initializer_count; k++) {
+        const struct ifd_onnx_tensor *tensor = &g->initializer[k];
+        is_found |= (tensor->type == IFD_ONNX_INT4 || tensor->type == IFD_ONNX_UINT4) &&
+                    ifd_onnx_order(tensor->name, call->node->input[i]) == 0;
+    }
+    return is_found;
+}
+
 /* The same; without a zero point an attribute says what numbers they are. */
 static struct ifd_onnx_quant quant_of_output(struct ifd_onnx_call *call, int64_t axis)
 {
     struct ifd_onnx_quant q = quant_of_blocks(call, axis);
     const int64_t type = ifd_onnx_int(call, "output_dtype", 0);
     enum ifd_dtype dtype = IFD_U8;
+    if (has_nibbles(call, 2)) {
+        (void)ifd_build_fail(call->b, IFD_UNSUPPORTED, "a run that makes numbers of 4 bits");
+    }
     if (type == 0 || q.zero_point != IFD_NONE) {
         return q;
     }
