@@ -158,13 +158,18 @@ static void list_text(const struct candidates *candidates, char *ret, size_t siz
     }
 }
 
+static bool has_extension(const struct ifd_cl *cl, cl_device_id id, const char *name)
+{
+    char extensions[8192];
+    device_text(cl, id, CL_DEVICE_EXTENSIONS, extensions, sizeof(extensions));
+    return strstr(extensions, name) != NULL;
+}
+
 /* The major number, of a GPU by NVIDIA; 0: of another. */
 static cl_uint compute_capability(const struct ifd_cl *cl, cl_device_id id)
 {
-    char extensions[8192];
     cl_uint major = 0;
-    device_text(cl, id, CL_DEVICE_EXTENSIONS, extensions, sizeof(extensions));
-    if (strstr(extensions, "cl_nv_device_attribute_query")) {
+    if (has_extension(cl, id, "cl_nv_device_attribute_query")) {
         (void)cl->GetDeviceInfo(id, COMPUTE_CAPABILITY_MAJOR_NV, sizeof(major), &major, NULL);
     }
     return major;
@@ -192,6 +197,10 @@ static void read_info(struct ifd_device *device, const struct candidate *chosen)
                             &info->max_group, NULL);
     (void)cl->GetDeviceInfo(device->id, CL_DEVICE_LOCAL_MEM_SIZE, sizeof(local), &local, NULL);
     (void)cl->GetDeviceInfo(device->id, CL_DEVICE_SINGLE_FP_CONFIG, sizeof(floats), &floats, NULL);
+    info->dot = has_extension(cl, device->id, "cl_khr_integer_dot_product") ? IFD_GPU_DOT_KHR
+                : has_extension(cl, device->id, "cl_arm_integer_dot_product_int8")
+                    ? IFD_GPU_DOT_ARM
+                    : IFD_GPU_DOT_NONE;
     info->has_mma = compute_capability(cl, device->id) >= 8;
     info->local_bytes = local < SIZE_MAX ? (size_t)local : SIZE_MAX;
     info->divides_exactly = (floats & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) != 0;

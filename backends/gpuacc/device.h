@@ -7,15 +7,20 @@
 #include "engine/base/thread.h"
 #include "inferd/backend.h"
 
+/** How 4 products of 8 bits are summed up (kernels/conv_q8.cl). PLAIN: by other operations, for
+ *  tests. */
+enum ifd_gpu_dot { IFD_GPU_DOT_NONE, IFD_GPU_DOT_PLAIN, IFD_GPU_DOT_ARM, IFD_GPU_DOT_KHR };
+
 /** What the device says about itself. */
 struct ifd_gpu_info {
     char platform[96], name[96], driver[64];
     bool is_gpu;
     bool shares_memory; /* with the host */
     uint32_t compute_units, clock_mhz;
-    size_t max_group;      /* work items of a work group */
-    size_t max_buffer;     /* bytes of one buffer */
-    size_t local_bytes;    /* of local memory of a work group */
+    size_t max_group;   /* work items of a work group */
+    size_t max_buffer;  /* bytes of one buffer */
+    size_t local_bytes; /* of local memory of a work group */
+    enum ifd_gpu_dot dot;
     bool has_mma;          /* NVIDIA's PTX with mma.m16n8k16 (kernels/conv_mma.cl) */
     bool divides_exactly;  /* it can round quotients and roots of floats correctly */
     uint64_t memory_bytes; /* of the device */

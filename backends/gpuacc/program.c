@@ -9,8 +9,12 @@
 /* Of the compiler. A device that rounds quotients as the reference kernels do is asked for it. */
 static const char *options_of(const struct ifd_device *device)
 {
-    return device->info.divides_exactly ? "-cl-std=CL1.2 -cl-fp32-correctly-rounded-divide-sqrt"
-                                        : "-cl-std=CL1.2";
+    const bool has_dot = device->info.dot == IFD_GPU_DOT_KHR; /* not in OpenCL C 1.2 */
+    if (device->info.divides_exactly) {
+        return has_dot ? "-cl-std=CL3.0 -cl-fp32-correctly-rounded-divide-sqrt"
+                       : "-cl-std=CL1.2 -cl-fp32-correctly-rounded-divide-sqrt";
+    }
+    return has_dot ? "-cl-std=CL3.0" : "-cl-std=CL1.2";
 }
 
 static struct ifd_gpu_program *find(const struct ifd_device *device,

@@ -2,12 +2,33 @@
 // the roundings of the reference. Rows of weights, bias and factors are filled up to a multiple of
 // SLICES * 4.
 //
+// DOT: 4 input channels at a time, by the device's dot products. Input channels of a group are a
+// multiple of 4; weights are packed [tap][ic / 4][oc][ic % 4]; the bias includes what x_zero adds
+// to the sum. DOT_KHR, DOT_ARM: by which extension. HAS_W_ZERO: w_zero is not 0.
+//
 // REAL: factors are doubles (fully connected layers), else 31-bit multipliers.
 
 #ifdef POINTWISE
 #define SEES(k) true
 #else
 #define SEES(k) (at[k] >= 0)
+#endif
+
+#ifdef DOT
+#if defined(DOT_KHR)
+#define dot4_char(a, b)  dot_4x8packed_ss_int(a, b)
+#define dot4_uchar(a, b) (int)dot_4x8packed_uu_uint(a, b)
+#elif defined(DOT_ARM)
+#pragma OPENCL EXTENSION cl_arm_integer_dot_product_int8 : enable
+#define dot4_char(a, b)  arm_dot(as_char4(a), as_char4(b))
+#define dot4_uchar(a, b) (int)arm_dot(as_uchar4(a), as_uchar4(b))
+#else
+inline int sum_of(int4 v) { return v.s0 + v.s1 + v.s2 + v.s3; }
+#define dot4_char(a, b)  sum_of(convert_int4(as_char4(a)) * convert_int4(as_char4(b)))
+#define dot4_uchar(a, b) sum_of(convert_int4(as_uchar4(a)) * convert_int4(as_uchar4(b)))
+#endif
+#define DOT4(a, b) CAT(dot4_, Q)(a, b)
+#define ONES       0x01010101u
 #endif
 
 // One input channel: lane of in[], times its row of weights.
@@ -81,8 +102,15 @@ kernel void conv2d_q8(global const Q *x, const uint x_at, global const Q *w, glo
             acc[k][s] = vload4(0, bias + oc + 4 * s);
         }
     }
+#ifdef DOT
+    const uint outside = as_uint((CAT(Q, 4))((Q)x_zero));
+    global const uint *row = (global const uint *)w + oc;
+    int seen[PIXELS]; // sums of x
+    for (int k = 0; k < PIXELS; k++) {
+        seen[k] = 0;
+    }
+#endif
     for (int tap = 0; tap < kh * kw; tap++) {
-        global const Q *row = w + tap * group_in * w_row + oc;
         int at[PIXELS]; // where the pixel lies that this tap sees; -1: outside
         for (int k = 0; k < PIXELS; k++) {
 #ifdef POINTWISE
@@ -93,6 +121,27 @@ kernel void conv2d_q8(global const Q *x, const uint x_at, global const Q *w, glo
             at[k] = in_y >= 0 && in_x >= 0 ? ((image[k] + in_y) * in_w + in_x) * in_c : -1;
 #endif
         }
+#ifdef DOT
+        for (int ic = 0; ic < group_in; ic += 4, row += w_row) {
+            uint in[PIXELS];
+            for (int k = 0; k < PIXELS; k++) {
+                in[k] = SEES(k) ? as_uint(vload4(0, x + at[k] + ic)) : outside;
+            }
+            for (int s = 0; s < SLICES; s++) {
+                const uint4 weight = vload4(0, row + 4 * s);
+                for (int k = 0; k < PIXELS; k++) {
+                    acc[k][s] += (int4)(DOT4(in[k], weight.s0), DOT4(in[k], weight.s1),
+                                        DOT4(in[k], weight.s2), DOT4(in[k], weight.s3));
+                }
+            }
+#ifdef HAS_W_ZERO
+            for (int k = 0; k < PIXELS; k++) {
+                seen[k] += DOT4(in[k], ONES);
+            }
+#endif
+        }
+#else
+        global const Q *row = w + tap * group_in * w_row + oc;
         int ic = 0;
         for (; ic + 4 <= group_in; ic += 4) {
             int4 in[PIXELS];
@@ -111,7 +160,15 @@ kernel void conv2d_q8(global const Q *x, const uint x_at, global const Q *w, glo
             }
             MAC(s0, ic)
         }
+#endif
     }
+#ifdef HAS_W_ZERO
+    for (int k = 0; k < PIXELS; k++) {
+        for (int s = 0; s < SLICES; s++) {
+            acc[k][s] -= w_zero * seen[k];
+        }
+    }
+#endif
     for (int k = 0; k < PIXELS && first + k < pixels; k++) {
         for (int s = 0; s < SLICES && oc + 4 * s < out_c; s++) {
             const int c = oc + 4 * s;

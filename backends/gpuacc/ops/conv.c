@@ -2,6 +2,7 @@
  * convolution of one pixel. */
 #include "backends/gpuacc/halves.h"
 #include "backends/gpuacc/ops/blocking.h"
+#include "backends/gpuacc/ops/dot.h"
 #include "backends/gpuacc/ops/dynamic.h"
 #include "backends/gpuacc/ops/layer.h"
 #include "backends/gpuacc/tail.h"
@@ -95,6 +96,11 @@ static enum ifd_code add_constants(struct ifd_gpu_lowering *lowering, const stru
 {
     const bool is_q8 = ifd_gpu_is_q8(node->output[0].dtype);
     const bool is_f16 = ifd_gpu_has_f16_weights(lowering, node);
+    if (is_q8 && lowering->device->info.dot && group_in(layer) % 4 == 0) {
+        const struct ifd_gpu_dot_size size = {layer->out_c, weights_row(layer),
+                                              taps(layer) * group_in(layer)};
+        return ifd_gpu_dot_constants(lowering, node, &size, call, err);
+    }
     struct pack *pack = ifd_low_params(&lowering->base, 1, sizeof(*pack));
     if (!pack) {
         return ifd_arena_fail(lowering->base.arena, sizeof(*pack), err);

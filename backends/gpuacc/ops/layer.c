@@ -126,36 +126,52 @@ static void pack_real_shifts(const void *context, const void *source, void *pack
     }
 }
 
-static void add_factors(const struct ifd_node_view *node, const struct params *params,
-                        struct ifd_gpu_call *call)
+static struct params *make_params(struct ifd_gpu_lowering *lowering, size_t channels, size_t padded,
+                                  struct ifd_err *err)
 {
+    struct params *params = ifd_low_params(&lowering->base, 1, sizeof(*params));
+    if (!params) {
+        (void)ifd_arena_fail(lowering->base.arena, sizeof(*params), err);
+        return NULL;
+    }
+    *params = (struct params){.channels = channels, .padded = padded};
+    return params;
+}
+
+enum ifd_code ifd_gpu_layer_factors(struct ifd_gpu_lowering *lowering,
+                                    const struct ifd_node_view *node, size_t channels,
+                                    size_t padded, struct ifd_gpu_call *call, struct ifd_err *err)
+{
+    struct params *params = make_params(lowering, channels, padded, err);
+    if (!params) {
+        return IFD_NOMEM;
+    }
+    params->scales = ifd_low_read_scales(node);
     if (node->op == IFD_OP_FULLY_CONNECTED) {
         ifd_gpu_define(call, "#define REAL\n");
-        ifd_gpu_constant(call, pack_mantissas, params, NULL, params->padded * sizeof(uint64_t));
-        ifd_gpu_constant(call, pack_real_shifts, params, NULL, params->padded * sizeof(int32_t));
-        return;
+        ifd_gpu_constant(call, pack_mantissas, params, NULL, padded * sizeof(uint64_t));
+        ifd_gpu_constant(call, pack_real_shifts, params, NULL, padded * sizeof(int32_t));
+    } else {
+        ifd_gpu_constant(call, pack_multipliers, params, NULL, padded * sizeof(int32_t));
+        ifd_gpu_constant(call, pack_shifts, params, NULL, padded * sizeof(int32_t));
     }
-    ifd_gpu_constant(call, pack_multipliers, params, NULL, params->padded * sizeof(int32_t));
-    ifd_gpu_constant(call, pack_shifts, params, NULL, params->padded * sizeof(int32_t));
+    return IFD_OK;
 }
 
 enum ifd_code ifd_gpu_layer_constants(struct ifd_gpu_lowering *lowering,
                                       const struct ifd_node_view *node, size_t channels,
                                       size_t padded, struct ifd_gpu_call *call, struct ifd_err *err)
 {
-    struct params *params = ifd_low_params(&lowering->base, 1, sizeof(*params));
+    struct params *params = make_params(lowering, channels, padded, err);
     if (!params) {
-        return ifd_arena_fail(lowering->base.arena, sizeof(*params), err);
+        return IFD_NOMEM;
     }
-    *params = (struct params){.channels = channels, .padded = padded};
     ifd_gpu_constant(call, pack_bias, params,
                      node->input_count > 2 ? node->input[2].data.data : NULL,
                      padded * sizeof(int32_t));
-    if (ifd_gpu_is_q8(node->output[0].dtype)) {
-        params->scales = ifd_low_read_scales(node);
-        add_factors(node, params, call);
-    }
-    return IFD_OK;
+    return ifd_gpu_is_q8(node->output[0].dtype)
+               ? ifd_gpu_layer_factors(lowering, node, channels, padded, call, err)
+               : IFD_OK;
 }
 
 /* ---- bounds ---- */

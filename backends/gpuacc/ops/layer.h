@@ -30,6 +30,12 @@ IFD_NODISCARD enum ifd_code ifd_gpu_layer_constants(struct ifd_gpu_lowering *low
                                                     size_t channels, size_t padded,
                                                     struct ifd_gpu_call *call, struct ifd_err *err);
 
+/** Of those, the factors of 8 bits. */
+IFD_NODISCARD enum ifd_code ifd_gpu_layer_factors(struct ifd_gpu_lowering *lowering,
+                                                  const struct ifd_node_view *node, size_t channels,
+                                                  size_t padded, struct ifd_gpu_call *call,
+                                                  struct ifd_err *err);
+
 /** Adds the last arguments: bounds, and of 8 bits the zero points before them. */
 void ifd_gpu_layer_bounds(const struct ifd_node_view *node, int32_t activation,
                           struct ifd_gpu_call *call);

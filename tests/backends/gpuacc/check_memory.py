@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """GpuAcc's kernels on Oclgrind, an interpreter that reports every access outside of a buffer, data
 races between work items, and wrong calls of OpenCL: all golden cases of the operators that have a
-driver, some divisions of convolutions, and a network in half precision. Results must be right
-there, too. That nobody reads what nobody wrote is left to the cases, whose memory is full of
-numbers that are none: Oclgrind 21.10 loses track of parts of a buffer.
+driver, some divisions of convolutions, dot products, and a network in half precision. Results must
+be right there, too. That nobody reads what nobody wrote is left to the cases, whose memory is full
+of numbers that are none: Oclgrind 21.10 loses track of parts of a buffer.
 
-usage: check_memory.py TEST_CONFORMANCE_BACKEND OPS_FOLDER OP_LIST TEST_BLOCKING TEST_HALVES"""
+usage: check_memory.py TEST_CONFORMANCE_BACKEND OPS_FOLDER OP_LIST TEST_BLOCKING TEST_HALVES
+TEST_DOT"""
 import concurrent.futures
 import os
 import pathlib
@@ -17,6 +18,7 @@ import tempfile
 program, ops, op_list = sys.argv[1], pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3])
 PROGRAMS = {
     "blocking": [sys.argv[4], "some_blockings_compute_what_the_reference_does"],
+    "dot": [sys.argv[6], "dot_products_give_the_bits_of_the_reference"],
     "halves": [sys.argv[5], "every_kernel_widens_what_it_loads"]
 }
 LIBRARY = "/usr/lib/oclgrind/liboclgrind-rt-icd.so"
