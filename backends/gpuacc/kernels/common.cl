@@ -21,6 +21,8 @@
 #ifndef REAL_OUT
 #define REAL_OUT float
 #endif
+#define IS_HALF_float 0
+#define IS_HALF_half  1
 typedef REAL_IN real_in;
 typedef REAL_B real_b;
 typedef REAL_OUT real_out;
@@ -29,11 +31,22 @@ inline float load1_float(global const float *x) { return *x; }
 inline float load1_half(global const half *x) { return vload_half(0, x); }
 inline void store1_float(float v, global float *y) { *y = v; }
 inline void store1_half(float v, global half *y) { vstore_half(v, 0, y); }
+// 4 at a multiple of 4: one load, where vloada_half4 may be four.
+inline float4 load4_halves(global const half *x)
+{
+    const ushort4 bits = *(global const ushort4 *)x;
+    return vload_half4(0, (private const half *)&bits);
+}
 #ifdef ALIGNED
 inline float4 load4_full_float(global const float *x) { return *(global const float4 *)x; }
-inline float4 load4_full_half(global const half *x) { return vloada_half4(0, x); }
+inline float4 load4_full_half(global const half *x) { return load4_halves(x); }
 inline void store4_full_float(float4 v, global float *y) { *(global float4 *)y = v; }
-inline void store4_full_half(float4 v, global half *y) { vstorea_half4(v, 0, y); }
+inline void store4_full_half(float4 v, global half *y)
+{
+    ushort4 bits;
+    vstore_half4(v, 0, (private half *)&bits);
+    *(global ushort4 *)y = bits;
+}
 #else
 inline float4 load4_full_float(global const float *x) { return vload4(0, x); }
 inline float4 load4_full_half(global const half *x) { return vload_half4(0, x); }
@@ -44,7 +57,7 @@ inline void store4_full_half(float4 v, global half *y) { vstore_half4(v, 0, y); 
 // Weights of layers, 4 at a multiple of 4. W16: half precision, widened when they are read.
 #ifdef W16
 typedef half weight_t;
-inline float4 load4_weights(global const weight_t *w) { return vloada_half4(0, w); }
+inline float4 load4_weights(global const weight_t *w) { return load4_halves(w); }
 #else
 typedef float weight_t;
 inline float4 load4_weights(global const weight_t *w) { return *(global const float4 *)w; }
@@ -147,20 +160,32 @@ inline int window_sees(int begin, int tap, int stride, int dilation, int size)
         const int stride_x, const int dilation_y, const int dilation_x, const int pad_top,         \
         const int pad_left, const float lo, const float hi
 
-// Factors k to k + 3 of a pixel, whose window begins at (top, left), counted as weights are.
-// ODD: input channels are no multiple of 4.
-// POINTWISE: the window is one pixel, without stride and padding; x is that of the pixel.
+// Where factors k to k + 3 of a pixel lie, whose window begins at (top, left), counted as weights
+// are; -1: outside. Input channels are a multiple of 4.
+// POINTWISE: the window is one pixel, without stride and padding; 0 is that of the pixel.
+inline int factors_at(int k, int factors, int top, int left, int in_h, int in_w, int in_c, int kw,
+                      int dilation_y, int dilation_x)
+{
+#ifdef POINTWISE
+    return k < factors ? k : -1;
+#else
+    const int tap = k / in_c, ic = k - tap * in_c;
+    const int in_y = top + tap / kw * dilation_y, in_x = left + tap % kw * dilation_x;
+    const bool sees = k < factors && in_y >= 0 && in_y < in_h && in_x >= 0 && in_x < in_w;
+    return sees ? (in_y * in_w + in_x) * in_c + ic : -1;
+#endif
+}
+
+// These factors. ODD: input channels are no multiple of 4.
 inline float4 fetch4(global const real_in *x, int k, int factors, int top, int left, int in_h,
                      int in_w, int in_c, int kw, int dilation_y, int dilation_x)
 {
-#ifdef POINTWISE
-#ifdef ODD
+#if !defined ODD
+    const int at = factors_at(k, factors, top, left, in_h, in_w, in_c, kw, dilation_y, dilation_x);
+    return at >= 0 ? load4_full(x + at) : (float4)(0.0f);
+#elif defined POINTWISE
     return k < factors ? load4(x + k, factors - k) : (float4)(0.0f);
 #else
-    return k < factors ? load4_full(x + k) : (float4)(0.0f);
-#endif
-#else
-#ifdef ODD
     float v[4];
     for (int i = 0; i < 4; i++) {
         const int tap = (k + i) / in_c, ic = (k + i) - tap * in_c;
@@ -169,12 +194,6 @@ inline float4 fetch4(global const real_in *x, int k, int factors, int top, int l
         v[i] = sees ? load1(x + (in_y * in_w + in_x) * in_c + ic) : 0.0f;
     }
     return (float4)(v[0], v[1], v[2], v[3]);
-#else
-    const int tap = k / in_c, ic = k - tap * in_c;
-    const int in_y = top + tap / kw * dilation_y, in_x = left + tap % kw * dilation_x;
-    const bool sees = k < factors && in_y >= 0 && in_y < in_h && in_x >= 0 && in_x < in_w;
-    return sees ? load4_full(x + (in_y * in_w + in_x) * in_c + ic) : (float4)(0.0f);
-#endif
 #endif
 }
 

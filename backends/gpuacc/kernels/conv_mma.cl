@@ -19,10 +19,31 @@
 #define BLOCKS_M   (PIXELS / 16)
 #define BLOCKS_N   (CHANNELS / 8)
 
+// Factors on their way into local memory. Halves stay bits: a conversion would wait for the load.
+#if CAT(IS_HALF_, REAL_IN) && !defined ODD
+typedef ushort4 factors_t;
+inline ushort4 fetch_x(global const half *x, int k, int factors, int top, int left, int in_h,
+                       int in_w, int in_c, int kw, int dilation_y, int dilation_x)
+{
+    const int at = factors_at(k, factors, top, left, in_h, in_w, in_c, kw, dilation_y, dilation_x);
+    global const ushort *bits = (global const ushort *)x + at;
+#ifdef ALIGNED
+    return at >= 0 ? *(global const ushort4 *)bits : (ushort4)(0);
+#else
+    return at >= 0 ? vload4(0, bits) : (ushort4)(0);
+#endif
+}
+#define PUT_X(v, to) *(local ushort4 *)(to) = v
+#else
+typedef float4 factors_t;
+#define fetch_x      fetch4
+#define PUT_X(v, to) vstorea_half4(v, 0, (local half *)(to))
+#endif
+
 #define FETCH(k0)                                                                                  \
     for (int i = 0; i < X_FETCHES; i++) {                                                          \
-        next_x[i] = fetch4(x + base[i], (k0) + x_lane, factors, top[i], left[i], in_h, in_w, in_c, \
-                           kw, dilation_y, dilation_x);                                            \
+        next_x[i] = fetch_x(x + base[i], (k0) + x_lane, factors, top[i], left[i], in_h, in_w,      \
+                            in_c, kw, dilation_y, dilation_x);                                     \
     }                                                                                              \
     for (int i = 0; i < W_FETCHES; i++) {                                                          \
         const int k = (k0) + w_line + i * (ITEMS / W_LANES);                                       \
@@ -84,14 +105,14 @@ kernel void conv2d_mma(CONV_PARAMS TAIL_PARAMS)
             }
         }
     }
-    float4 next_x[X_FETCHES];
+    factors_t next_x[X_FETCHES];
     uint2 next_w[W_FETCHES];
     FETCH(0)
     for (int k0 = 0; k0 < factors; k0 += DEPTH) {
         barrier(CLK_LOCAL_MEM_FENCE);
         for (int i = 0; i < X_FETCHES; i++) {
             const int to = (item / X_LANES + i * (ITEMS / X_LANES)) * X_PITCH + x_lane;
-            vstorea_half4(next_x[i], 0, (local half *)tile_x + to);
+            PUT_X(next_x[i], tile_x + to);
         }
         for (int i = 0; i < W_FETCHES; i++) {
             const int to = (w_line + i * (ITEMS / W_LANES)) * W_PITCH + item % W_LANES * 4;
