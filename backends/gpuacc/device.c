@@ -2,7 +2,6 @@
 #include "backends/gpuacc/device.h"
 
 #include "backends/gpuacc/context.h"
-#include "backends/gpuacc/lower.h"
 #include "backends/gpuacc/program.h"
 #include "backends/gpuacc/record.h"
 #include "backends/gpuacc/tuner.h"

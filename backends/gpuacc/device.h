@@ -56,7 +56,7 @@ struct ifd_device {
     struct ifd_gpu_program *programs;  /* built so far (program.h) */
     struct ifd_context *stuck;         /* given up while they wait for the device (context.h) */
     struct ifd_gpu_tuner tuner;        /* of the thread that compiles */
-    struct ifd_gpu_unbuilt *unbuilt;   /* of the thread that compiles (lower.h) */
+    struct ifd_gpu_unbuilt *unbuilt;   /* of the thread that compiles (program.h) */
 };
 
 /** Where kernels are recorded (record.h). auto: on GPUs; where the device is the host's processor,

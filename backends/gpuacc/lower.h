@@ -61,24 +61,6 @@ struct ifd_gpu_driver {
 const struct ifd_gpu_driver *ifd_gpu_driver_of(const struct ifd_node_view *node,
                                                struct ifd_err *reason);
 
-/** An operator, by the type of its first input, of which a kernel does not build on a device: its
- *  nodes are not taken any more. */
-struct ifd_gpu_unbuilt {
-    struct ifd_gpu_unbuilt *next;
-    enum ifd_op op;
-    enum ifd_dtype dtype;
-    struct ifd_err why;
-};
-
-/** Errors: NOMEM. */
-IFD_NODISCARD enum ifd_code ifd_gpu_note_unbuilt(struct ifd_device *device,
-                                                 const struct ifd_node_view *node,
-                                                 const struct ifd_err *why, struct ifd_err *err);
-/** Why nodes like this one are not taken; NULL if they are. */
-const struct ifd_err *ifd_gpu_why_unbuilt(const struct ifd_device *device,
-                                          const struct ifd_node_view *node);
-void ifd_gpu_forget_unbuilt(struct ifd_device *device);
-
 /** "conv2d". Static. */
 const char *ifd_gpu_op_name(enum ifd_op op);
 

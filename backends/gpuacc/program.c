@@ -128,3 +128,45 @@ void ifd_gpu_release_programs(struct ifd_device *device)
         ifd_release(device->host->alloc, program, program->bytes);
     }
 }
+
+/* ---- what does not build ---- */
+
+/* f16 counts as f32: it may be how a tensor is stored that the engine knows as f32 (halves.h). */
+static enum ifd_dtype first_type(const struct ifd_node_view *node)
+{
+    const bool has_type = node->input_count > 0 && node->input[0].desc;
+    const enum ifd_dtype dtype = has_type ? node->input[0].desc->dtype : IFD_F32;
+    return dtype == IFD_F16 ? IFD_F32 : dtype;
+}
+
+enum ifd_code ifd_gpu_note_unbuilt(struct ifd_device *device, const struct ifd_node_view *node,
+                                   const struct ifd_err *why, struct ifd_err *err)
+{
+    struct ifd_gpu_unbuilt *unbuilt = ifd_acquire(device->host->alloc, sizeof(*unbuilt));
+    if (!unbuilt) {
+        return ifd_fail(err, IFD_NOMEM, "GpuAcc: no memory for a note on a kernel");
+    }
+    *unbuilt = (struct ifd_gpu_unbuilt){
+        .next = device->unbuilt, .op = node->op, .dtype = first_type(node), .why = *why};
+    device->unbuilt = unbuilt;
+    return IFD_OK;
+}
+
+const struct ifd_err *ifd_gpu_why_unbuilt(const struct ifd_device *device,
+                                          const struct ifd_node_view *node)
+{
+    const struct ifd_gpu_unbuilt *at = device->unbuilt;
+    while (at && (at->op != node->op || at->dtype != first_type(node))) {
+        at = at->next;
+    }
+    return at ? &at->why : NULL;
+}
+
+void ifd_gpu_forget_unbuilt(struct ifd_device *device)
+{
+    while (device->unbuilt) {
+        struct ifd_gpu_unbuilt *first = device->unbuilt;
+        device->unbuilt = first->next;
+        ifd_release(device->host->alloc, first, sizeof(*first));
+    }
+}

@@ -7,6 +7,20 @@
 
 #define GUARD 0xA5
 
+struct ifd_device *one_node_open(const struct ifd_backend *backend)
+{
+    static struct ifd_host host = {.bytes = sizeof(host), .op_def = ifd_op_def, .fail = ifd_fail};
+    struct ifd_device *device = NULL;
+    struct ifd_err err = {0};
+    host.alloc = ifd_alloc_system();
+    const enum ifd_code code = backend->open(&host, &device, &err);
+    if (code == IFD_UNAVAILABLE) {
+        test_skip(err.text);
+    }
+    REQUIRE_OK(code, &err);
+    return device;
+}
+
 void one_node_init(struct one_node *node, const char *name, enum ifd_op op, const void *attrs)
 {
     *node = (struct one_node){.view = {.node_count = 1}};

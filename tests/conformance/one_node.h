@@ -20,6 +20,9 @@ struct one_node {
     size_t output_bytes[ONE_NODE_OPERANDS];
 };
 
+/** A device without options; where there is none, the test is skipped. */
+struct ifd_device *one_node_open(const struct ifd_backend *backend);
+
 /** A node without operands. name and attrs are used in place. */
 void one_node_init(struct one_node *node, const char *name, enum ifd_op op, const void *attrs);
 

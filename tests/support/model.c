@@ -5,6 +5,7 @@
 #include "engine/ir/shape.h"
 #include "tests/support/fake_backend.h"
 
+#include <stdio.h>
 #include <string.h>
 
 struct ifd_engine_options test_engine_options(bool with_fake)
@@ -100,6 +101,20 @@ struct test_run test_run_open(const struct test_run_options *options)
         test_engine_set_cpu(run.engine, &cpu);
     }
     REQUIRE_OK(ifd_model_create(run.engine, &options->model, &run.model, &err), &err);
+    return run;
+}
+
+struct test_run test_run_open_device(const struct test_run_options *options)
+{
+    struct test_run run = test_run_open(options);
+    struct ifd_backend_info info;
+    ifd_engine_backend_info(run.engine, 0, &info);
+    if (!info.available) {
+        char reason[IFD_ERR_TEXT_BYTES];
+        (void)snprintf(reason, sizeof(reason), "%s", info.reason);
+        test_run_close(&run);
+        test_skip(reason);
+    }
     return run;
 }
 

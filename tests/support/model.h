@@ -72,6 +72,8 @@ struct test_run {
 };
 
 struct test_run test_run_open(const struct test_run_options *options);
+/** The same; where options->backend has no device, the test is skipped. */
+struct test_run test_run_open_device(const struct test_run_options *options);
 /** Makes the input of a complete graph, for batch samples; 0: as the graph has it. Before it is
  *  planned, if content is wanted for the interpreter. */
 void test_run_input(struct test_run *run, uint32_t batch);

@@ -31,12 +31,14 @@ inline float load1_float(global const float *x) { return *x; }
 inline float load1_half(global const half *x) { return vload_half(0, x); }
 inline void store1_float(float v, global float *y) { *y = v; }
 inline void store1_half(float v, global half *y) { vstore_half(v, 0, y); }
+
 // 4 at a multiple of 4: one load, where vloada_half4 may be four.
 inline float4 load4_halves(global const half *x)
 {
     const ushort4 bits = *(global const ushort4 *)x;
     return vload_half4(0, (private const half *)&bits);
 }
+
 #ifdef ALIGNED
 inline float4 load4_full_float(global const float *x) { return *(global const float4 *)x; }
 inline float4 load4_full_half(global const half *x) { return load4_halves(x); }

@@ -1,21 +1,25 @@
 /* Col2Im, which is Fold in PyTorch: blocks that overlap are added up to a picture. */
-#include "engine/ir/shape.h"
-#include "engine/parse/onnx/onnx_impl.h"
-
 #include <string.h>
 
-/* Of the picture's dimensions. */
+#include "engine/ir/shape.h"
+#include "engine/parse/onnx/window.h"
+
+#define INDICES_MAX (1 << 24) /* which are made when the file is read */
+
 struct fold {
-    uint32_t dims;
-    int64_t size[IFD_MAX_RANK], tap[IFD_MAX_RANK], stride[IFD_MAX_RANK], dilation[IFD_MAX_RANK];
-    int64_t before[IFD_MAX_RANK];
-    int64_t count[IFD_MAX_RANK]; /* blocks */
+    struct ifd_onnx_window w; /* of a block */
+    int64_t size[IFD_ONNX_DIRECTIONS];
+    int64_t count[IFD_ONNX_DIRECTIONS]; /* blocks */
     int64_t pixels, taps, blocks;
 };
 
-static int64_t item(const struct ifd_ints *list, uint32_t i, int64_t otherwise)
+static bool are_sizes(const struct ifd_ints *sizes)
 {
-    return i < list->count ? list->value[i] : otherwise;
+    bool are = sizes->count > 0 && sizes->count <= IFD_ONNX_DIRECTIONS;
+    for (uint32_t d = 0; d < sizes->count; d++) {
+        are = are && sizes->value[d] > 0 && sizes->value[d] <= INT32_MAX;
+    }
+    return are;
 }
 
 static bool describe(struct ifd_onnx_call *call, struct fold *ret)
@@ -23,49 +27,47 @@ static bool describe(struct ifd_onnx_call *call, struct fold *ret)
     struct ifd_builder *b = call->b;
     const struct ifd_ints size = ifd_build_ints_of(b, call->input[1], "the picture's size");
     const struct ifd_ints tap = ifd_build_ints_of(b, call->input[2], "the blocks' size");
-    struct ifd_ints stride = {0}, dilation = {0}, pads = {0};
-    (void)ifd_onnx_ints(call, "strides", &stride);
-    (void)ifd_onnx_ints(call, "dilations", &dilation);
-    (void)ifd_onnx_ints(call, "pads", &pads);
-    *ret = (struct fold){.dims = size.count, .pixels = 1, .taps = 1, .blocks = 1};
-    bool fits = b->code == IFD_OK && size.count > 0 && size.count == tap.count;
-    for (uint32_t d = 0; fits && d < size.count; d++) {
-        ret->size[d] = size.value[d];
-        ret->tap[d] = tap.value[d];
-        ret->stride[d] = item(&stride, d, 1);
-        ret->dilation[d] = item(&dilation, d, 1);
-        ret->before[d] = item(&pads, d, 0);
-        const int64_t after = item(&pads, size.count + d, 0), limit = INT32_MAX;
-        fits = ret->size[d] > 0 && ret->tap[d] > 0 && ret->stride[d] > 0 && ret->dilation[d] > 0 &&
-               ret->before[d] >= 0 && after >= 0 && ret->size[d] < limit && ret->tap[d] < limit &&
-               ret->dilation[d] < limit && ret->before[d] < limit && after < limit;
-        const int64_t room =
-            fits ? ret->size[d] + ret->before[d] + after - ret->dilation[d] * (ret->tap[d] - 1) - 1
-                 : -1;
-        fits = room >= 0;
-        ret->count[d] = fits ? room / ret->stride[d] + 1 : 0;
-        fits = fits && !__builtin_mul_overflow(ret->pixels, ret->size[d], &ret->pixels) &&
-               !__builtin_mul_overflow(ret->taps, ret->tap[d], &ret->taps) &&
-               !__builtin_mul_overflow(ret->blocks, ret->count[d], &ret->blocks);
+    if (b->code != IFD_OK || size.count != tap.count || !are_sizes(&size) || !are_sizes(&tap)) {
+        return false;
     }
-    return fits;
+    *ret = (struct fold){.w = ifd_onnx_window(call, size.count, size.value, tap.value),
+                         .pixels = 1,
+                         .taps = 1,
+                         .blocks = 1};
+    memcpy(ret->size, size.value, sizeof(ret->size));
+    for (uint32_t d = 0; b->code == IFD_OK && d < size.count; d++) {
+        const struct ifd_onnx_window *w = &ret->w;
+        const int64_t reach = w->dilation[d] * (w->kernel[d] - 1) + 1;
+        const int64_t room = ret->size[d] + w->before[d] + w->after[d] - reach;
+        if (room < 0 || w->stride[d] < 1 || w->dilation[d] < 1) {
+            return false;
+        }
+        ret->count[d] = room / w->stride[d] + 1;
+        if (__builtin_mul_overflow(ret->pixels, ret->size[d], &ret->pixels) ||
+            __builtin_mul_overflow(ret->taps, w->kernel[d], &ret->taps) ||
+            __builtin_mul_overflow(ret->blocks, ret->count[d], &ret->blocks)) {
+            return false;
+        }
+    }
+    return b->code == IFD_OK;
 }
 
 /* Which column has what a tap puts into a pixel; taps * blocks: none. */
 static int64_t column_of(const struct fold *fold, int64_t pixel, int64_t tap)
 {
+    const struct ifd_onnx_window *w = &fold->w;
     int64_t block = 0, scale = 1;
     const int64_t whole_tap = tap;
-    for (uint32_t d = fold->dims; d-- > 0;) {
+    for (uint32_t d = w->dims; d-- > 0;) {
         const int64_t at =
-            pixel % fold->size[d] + fold->before[d] - tap % fold->tap[d] * fold->dilation[d];
-        if (at < 0 || at % fold->stride[d] != 0 || at / fold->stride[d] >= fold->count[d]) {
+            pixel % fold->size[d] + w->before[d] - tap % w->kernel[d] * w->dilation[d];
+        if (at < 0 || at % w->stride[d] != 0 || at / w->stride[d] >= fold->count[d]) {
             return fold->taps * fold->blocks;
         }
-        block += at / fold->stride[d] * scale;
+        block += at / w->stride[d] * scale;
         scale *= fold->count[d];
         pixel /= fold->size[d];
-        tap /= fold->tap[d];
+        tap /= w->kernel[d];
     }
     return whole_tap * fold->blocks + block;
 }
@@ -73,26 +75,25 @@ static int64_t column_of(const struct fold *fold, int64_t pixel, int64_t tap)
 /* For each pixel the columns of all taps. */
 static uint32_t columns(struct ifd_builder *b, const struct fold *fold)
 {
-    int64_t count = 0;
-    struct ifd_desc desc = {.dtype = IFD_S64, .shape = {.rank = 1}};
-    if (__builtin_mul_overflow(fold->pixels, fold->taps, &count) ||
-        count > (int64_t)(b->tensor_bytes / sizeof(int64_t))) {
-        return ifd_build_fail(b, IFD_TOO_LARGE,
-                              "%lld pixels of %lld taps exceed the limit of %zu "
-                              "bytes",
-                              (long long)fold->pixels, (long long)fold->taps, b->tensor_bytes);
+    struct ifd_desc desc = {.dtype = IFD_S32, .shape = {.rank = 1}};
+    int64_t count = 0, last = 0;
+    if (__builtin_mul_overflow(fold->pixels, fold->taps, &count) || count > INDICES_MAX ||
+        __builtin_mul_overflow(fold->taps, fold->blocks, &last) || last > INT32_MAX) {
+        return ifd_build_fail(b, IFD_TOO_LARGE, "%lld pixels of %lld taps, limit %d",
+                              (long long)fold->pixels, (long long)fold->taps, INDICES_MAX);
     }
     desc.shape.dim[0] = count;
-    int64_t *column = ifd_arena_take_array(b->graph->arena, (size_t)count, sizeof(*column));
+    const size_t bytes = (size_t)count * sizeof(int32_t);
+    int32_t *column = ifd_arena_take_tensor(b->graph->arena, bytes);
     if (!column) {
-        b->code = ifd_arena_fail(b->graph->arena, (size_t)count * sizeof(*column), b->err);
+        b->code = ifd_arena_fail(b->graph->arena, bytes, b->err);
         return IFD_NONE;
     }
     for (int64_t i = 0; i < count; i++) {
-        column[i] = column_of(fold, i / fold->taps, i % fold->taps);
+        column[i] = (int32_t)column_of(fold, i / fold->taps, i % fold->taps);
     }
-    const struct ifd_bytes content = {(const uint8_t *)column, (size_t)count * sizeof(*column)};
-    return ifd_build_constant(b, &desc, content, 0);
+    return ifd_build_constant(b, &desc, (struct ifd_bytes){(const uint8_t *)column, bytes},
+                              IFD_TENSOR_PAD);
 }
 
 void ifd_onnx_col2im(struct ifd_onnx_call *call, int unused)
@@ -101,8 +102,8 @@ void ifd_onnx_col2im(struct ifd_onnx_call *call, int unused)
     struct ifd_builder *b = call->b;
     const struct ifd_shape in = ifd_build_desc(b, call->input[0])->shape;
     struct fold fold;
-    if (!describe(call, &fold) || in.rank != 3 || fold.dims + 2 > IFD_MAX_RANK ||
-        in.dim[1] % fold.taps != 0 || in.dim[2] != fold.blocks) {
+    if (!describe(call, &fold) || in.rank != 3 || in.dim[1] % fold.taps != 0 ||
+        in.dim[2] != fold.blocks) {
         (void)ifd_build_fail(b, IFD_INVALID, "columns of shape %s do not make this picture",
                              ifd_shape_text(&in).s);
         return;
@@ -121,6 +122,6 @@ void ifd_onnx_col2im(struct ifd_onnx_call *call, int unused)
         b, picked, (const int64_t[]){in.dim[0], channels, fold.pixels, fold.taps}, 4);
     const uint32_t sums = ifd_build_reduce(b, IFD_OP_REDUCE_SUM, apart, &taps, false);
     int64_t dim[IFD_MAX_RANK] = {in.dim[0], channels};
-    memcpy(dim + 2, fold.size, fold.dims * sizeof(dim[0]));
-    call->output[0] = ifd_build_reshape(b, sums, dim, fold.dims + 2);
+    memcpy(dim + 2, fold.size, fold.w.dims * sizeof(dim[0]));
+    call->output[0] = ifd_build_reshape(b, sums, dim, fold.w.dims + 2);
 }

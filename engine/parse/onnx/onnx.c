@@ -26,9 +26,9 @@ static enum ifd_code add_initializers(struct ifd_onnx_build *build)
     enum ifd_code code = IFD_OK;
     for (uint32_t i = 0; code == IFD_OK && i < g->initializer_count; i++) {
         const struct ifd_onnx_tensor *tensor = &g->initializer[i];
-        const bool has_nibbles = tensor->type == IFD_ONNX_INT4 || tensor->type == IFD_ONNX_UINT4;
-        const uint32_t value = has_nibbles ? ifd_onnx_nibbles(&build->b, tensor)
-                                           : ifd_onnx_constant(&build->b, tensor, build->file);
+        const uint32_t value = ifd_onnx_has_nibbles(tensor)
+                                   ? ifd_onnx_nibbles(&build->b, tensor)
+                                   : ifd_onnx_constant(&build->b, tensor, build->file);
         code = build->b.code == IFD_OK ? ifd_onnx_define(build, g->initializer[i].name, value)
                                        : build->b.code;
     }

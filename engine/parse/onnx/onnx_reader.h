@@ -45,6 +45,11 @@ struct ifd_onnx_tensor {
     bool is_external;
 };
 
+static inline bool ifd_onnx_has_nibbles(const struct ifd_onnx_tensor *tensor)
+{
+    return tensor->type == IFD_ONNX_INT4 || tensor->type == IFD_ONNX_UINT4;
+}
+
 struct ifd_onnx_graph;
 
 struct ifd_onnx_attr {

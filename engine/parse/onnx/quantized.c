@@ -380,15 +380,15 @@ static struct ifd_onnx_quant quant_of_blocks(struct ifd_onnx_call *call, int64_t
                                    repeated(call, q.zero_point, axis)};
 }
 
-/* Numbers of 4 bits are kept as such of 8 bits (onnx.c), which have another range. */
-static bool has_nibbles(const struct ifd_onnx_call *call, uint32_t i)
+/* Constants of 4 bits are kept in 8 bits (ifd_onnx_nibbles): the range of the zero point's type
+ * would be too wide. */
+static bool makes_nibbles(const struct ifd_onnx_call *call)
 {
     const struct ifd_onnx_graph *g = call->build->scope->g;
     bool is_found = false;
-    for (uint32_t k = 0; i < call->node->input_count && k < g->initializer_count; k++) {
-        const struct ifd_onnx_tensor *tensor = &g->initializer[k];
-        is_found |= (tensor->type == IFD_ONNX_INT4 || tensor->type == IFD_ONNX_UINT4) &&
-                    ifd_onnx_order(tensor->name, call->node->input[i]) == 0;
+    for (uint32_t i = 0; call->node->input_count > 2 && i < g->initializer_count; i++) {
+        is_found |= ifd_onnx_has_nibbles(&g->initializer[i]) &&
+                    ifd_onnx_order(g->initializer[i].name, call->node->input[2]) == 0;
     }
     return is_found;
 }
@@ -399,16 +399,14 @@ static struct ifd_onnx_quant quant_of_output(struct ifd_onnx_call *call, int64_t
     struct ifd_onnx_quant q = quant_of_blocks(call, axis);
     const int64_t type = ifd_onnx_int(call, "output_dtype", 0);
     enum ifd_dtype dtype = IFD_U8;
-    if (has_nibbles(call, 2)) {
-        (void)ifd_build_fail(call->b, IFD_UNSUPPORTED, "a run that makes numbers of 4 bits");
+    if (makes_nibbles(call)) {
+        (void)ifd_build_fail(call->b, IFD_UNSUPPORTED, "a zero point of 4 bits, expected 8 or 16");
     }
     if (type == 0 || q.zero_point != IFD_NONE) {
         return q;
     }
     if (!ifd_onnx_dtype(type, &dtype) || ifd_dtype_bytes(dtype) > 2 || dtype == IFD_BOOL) {
-        (void)ifd_build_fail(call->b, IFD_UNSUPPORTED,
-                             "attribute \"output_dtype\": element type "
-                             "%lld",
+        (void)ifd_build_fail(call->b, IFD_UNSUPPORTED, "attribute \"output_dtype\" is %lld",
                              (long long)type);
         return q;
     }

@@ -92,20 +92,6 @@ static size_t compute(const struct ifd_backend *backend, struct ifd_device *devi
     return count;
 }
 
-static struct ifd_device *open_device(const struct ifd_backend *backend)
-{
-    static struct ifd_host host = {.bytes = sizeof(host), .op_def = ifd_op_def, .fail = ifd_fail};
-    struct ifd_device *device = NULL;
-    struct ifd_err err = {0};
-    host.alloc = ifd_alloc_system();
-    const enum ifd_code code = backend->open(&host, &device, &err);
-    if (code == IFD_UNAVAILABLE) {
-        test_skip(err.text);
-    }
-    REQUIRE_OK(code, &err);
-    return device;
-}
-
 static void expect_same(const float *got, const float *want, size_t count, const char *way)
 {
     double range = 1, worst = 0;
@@ -134,8 +120,8 @@ static struct ifd_gpu_conv_size size_of(const struct shape *s)
 static void compare_blockings(uint32_t step)
 {
     static float want[TENSOR], got[TENSOR];
-    struct ifd_device *reference = open_device(&ifd_backend_cpuref);
-    struct ifd_device *device = open_device(&ifd_backend_gpuacc);
+    struct ifd_device *reference = one_node_open(&ifd_backend_cpuref);
+    struct ifd_device *device = one_node_open(&ifd_backend_gpuacc);
     uint32_t count = 0, ran = 0;
     const struct ifd_gpu_blocking *blocking = ifd_gpu_blockings(&count);
     for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {

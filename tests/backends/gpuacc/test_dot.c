@@ -94,26 +94,12 @@ static size_t compute(const struct ifd_backend *backend, struct ifd_device *devi
     return bytes;
 }
 
-static struct ifd_device *open_device(const struct ifd_backend *backend)
-{
-    static struct ifd_host host = {.bytes = sizeof(host), .op_def = ifd_op_def, .fail = ifd_fail};
-    struct ifd_device *device = NULL;
-    struct ifd_err err = {0};
-    host.alloc = ifd_alloc_system();
-    const enum ifd_code code = backend->open(&host, &device, &err);
-    if (code == IFD_UNAVAILABLE) {
-        test_skip(err.text);
-    }
-    REQUIRE_OK(code, &err);
-    return device;
-}
-
 static void compare(bool by_dot)
 {
     static struct layer layer; /* large */
     static uint8_t want[TENSOR], got[TENSOR];
-    struct ifd_device *reference = open_device(&ifd_backend_cpuref);
-    struct ifd_device *device = open_device(&ifd_backend_gpuacc);
+    struct ifd_device *reference = one_node_open(&ifd_backend_cpuref);
+    struct ifd_device *device = one_node_open(&ifd_backend_gpuacc);
     if (!by_dot) {
         device->info.dot = IFD_GPU_DOT_NONE;
     } else if (!device->info.dot) {

@@ -17,14 +17,7 @@ static struct test_run begin(enum ifd_precision precision)
 {
     const struct test_run_options options = {
         .backend = &ifd_backend_gpuacc, .model = {.no_optimize = true, .precision = precision}};
-    struct test_run run = test_run_open(&options);
-    struct ifd_backend_info info;
-    ifd_engine_backend_info(run.engine, 0, &info);
-    if (!info.available) {
-        test_run_close(&run);
-        test_skip("there is no OpenCL device");
-    }
-    return run;
+    return test_run_open_device(&options);
 }
 
 /* ---- the network ---- */
