@@ -167,15 +167,28 @@ static void on_picture(void *arg, enum ifd_code code, const struct ifd_err *err)
     }
 }
 
+/* How many from the first on are regions of one picture. */
+static size_t count_regions(const struct ifd_picture *first, size_t most)
+{
+    size_t count = 1;
+    while (count < most && first[count].input == first->input && first[count].source.has_region &&
+           first[count].source.bytes.data == first->source.bytes.data) {
+        count++;
+    }
+    return count;
+}
+
 static void decode_pictures(struct ifd_infer *infer)
 {
     struct ifd_call *call = infer->call;
+    size_t regions = 0;
     infer->decoding_count = 1; /* until all are started, since each may call back at once */
     call->is_waiting = true;
-    for (size_t i = 0; i < infer->picture_count; i++) {
+    for (size_t i = 0; i < infer->picture_count; i += regions) {
+        regions = count_regions(&infer->picture[i], infer->picture_count - i);
         infer->decoding_count++;
         ifd_call_ops(call)->decode_image(ifd_call_service(call), &infer->request,
-                                         &infer->picture[i], on_picture, infer);
+                                         &infer->picture[i], regions, on_picture, infer);
     }
     on_picture(infer, IFD_OK, NULL);
 }

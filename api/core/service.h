@@ -53,14 +53,6 @@ struct ifd_turn {
     void *arg;
 };
 
-/** A picture on its way into a sample of an input. */
-struct ifd_picture {
-    struct ifd_picture_source source;
-    const struct ifd_tensor_info *input;
-    struct ifd_tensor sample;
-    struct ifd_picture_view view; /* once it is decoded */
-};
-
 /** One inference. The caller (api/core/infer.c) fills it in the request's arena and keeps it until
  *  done() or cancel. */
 struct ifd_infer_request {
@@ -254,13 +246,13 @@ struct ifd_service_ops {
     enum ifd_code (*write_plan)(const struct ifd_model_ref *ref, ifd_sink_fn sink, void *context,
                                 struct ifd_err *err);
 
-    /** Decodes, resizes and normalises a picture of request (by its first bytes, or a frame as its
-     *  source says) into its sample, whose dtype and shape are those of the input's one sample, and
-     *  fills its view. done() comes on the loop thread, at once or later; picture must stay until
-     *  then. Errors: also DEADLINE (the request's), UNAVAILABLE (stopping), CANCELLED
-     *  (request->is_abandoned). */
+    /** Decodes count regions of a picture of request (by its first bytes, or a frame as its source
+     *  says), resizes and normalises each into its sample, whose dtype and shape are those of the
+     *  input's one sample, and fills its view. done() comes once on the loop thread, at once or
+     *  later; picture must stay until then. Errors: also DEADLINE (the request's), UNAVAILABLE
+     *  (stopping), CANCELLED (request->is_abandoned). */
     void (*decode_image)(struct ifd_service *service, const struct ifd_infer_request *request,
-                         struct ifd_picture *picture, ifd_control_fn done, void *arg);
+                         struct ifd_picture *picture, size_t count, ifd_control_fn done, void *arg);
 
     /** Reads a sound for an input: samples at its rate, in arena. Thread: any. */
     enum ifd_code (*read_sound)(struct ifd_service *service, const struct ifd_sound_source *source,

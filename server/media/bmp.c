@@ -34,8 +34,8 @@ static enum ifd_code copy_rows(const struct ifd_codec_request *request, const ui
 
 enum ifd_code ifd_bmp_decode(struct ifd_codec_request *request)
 {
-    const uint8_t *data = request->source->bytes.data;
-    size_t size = request->source->bytes.size;
+    const uint8_t *data = request->picture->source.bytes.data;
+    size_t size = request->picture->source.bytes.size;
     if (size < HEAD_BYTES) {
         return ifd_fail(request->err, IFD_CORRUPT, "BMP picture ends in its header");
     }

@@ -38,7 +38,8 @@ struct ifd_decoded {
 };
 
 struct ifd_codec_request {
-    const struct ifd_picture_source *source;
+    const struct ifd_picture *picture; /* regions of one picture */
+    size_t count;
     const struct ifd_image_target *target; /* NULL: the whole picture in its own size */
     const struct ifd_image_limits *limits;
     const struct ifd_alloc *alloc;
@@ -46,9 +47,11 @@ struct ifd_codec_request {
 
     /* Results. */
     struct ifd_decoded *ret;
-    struct ifd_geometry geometry;
+    uint32_t width, height; /* upright */
     uint32_t stored_width, stored_height;
-    unsigned orientation; /* 1 … 8, of EXIF */
+    unsigned orientation;            /* 1 … 8, of EXIF */
+    struct ifd_picture_region shown; /* what is shown of all regions lies in it; upright */
+    double least_scale;              /* at which no region is smaller than its target */
 };
 
 IFD_NODISCARD enum ifd_code ifd_jpeg_decode(struct ifd_codec_request *request);
@@ -60,10 +63,13 @@ IFD_NODISCARD enum ifd_code ifd_frame_decode(struct ifd_codec_request *request);
 /** Chooses one of the above, and turns what it decoded upright. */
 IFD_NODISCARD enum ifd_code ifd_codec_decode(struct ifd_codec_request *request);
 
-/** The stored picture is width × height pixels and has to be turned. Checks the limit and plans the
- *  geometry. Errors: CORRUPT (empty), TOO_LARGE, INVALID (region). */
+/** The stored picture is width × height pixels and has to be turned. Checks the limit and the
+ *  regions. Errors: CORRUPT (empty), TOO_LARGE, INVALID (region). */
 IFD_NODISCARD enum ifd_code ifd_codec_begin(struct ifd_codec_request *request, uint32_t width,
                                             uint32_t height, unsigned orientation);
+/** Where picture i goes, once the size is known. Errors: INVALID (region). */
+IFD_NODISCARD enum ifd_code ifd_codec_plan(const struct ifd_codec_request *request, size_t i,
+                                           struct ifd_geometry *ret);
 /** Makes ret one plane of width × height with memory: grey (1 channel) or RGB (4). Errors:
  *  NOMEM. */
 IFD_NODISCARD enum ifd_code ifd_decoded_take(const struct ifd_codec_request *request,
@@ -77,7 +83,7 @@ static inline bool ifd_orientation_is_across(unsigned orientation)
 {
     return orientation >= 5;
 }
-/** The shown part in pixels as they are stored, before they are turned. (orient.c) */
+/** What is shown, in pixels as they are stored, before they are turned. (orient.c) */
 struct ifd_picture_region ifd_codec_stored_part(const struct ifd_codec_request *request);
 /** Turns ret, which is one plane, upright. Errors: NOMEM. (orient.c) */
 IFD_NODISCARD enum ifd_code ifd_decoded_turn(const struct ifd_codec_request *request);

@@ -68,7 +68,7 @@ static uint64_t lay_plane(const struct ifd_picture_source *source, const struct 
 
 enum ifd_code ifd_frame_decode(struct ifd_codec_request *request)
 {
-    const struct ifd_picture_source *source = request->source;
+    const struct ifd_picture_source *source = &request->picture->source;
     const struct frame_form *form = &forms[source->format];
     struct ifd_decoded decoded = {.kind = form->kind, .plane_count = form->plane_count};
     const uint64_t least = row_bytes(form, source->width);

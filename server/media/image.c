@@ -1,17 +1,70 @@
 /* Chooses the decoder and leads a picture from its bytes to a tensor. */
 #include "server/media/image.h"
 
+#include <math.h>
+
 #include "server/media/codecs_impl.h"
 
 /* ---- for the decoders ---- */
 
+enum ifd_code ifd_codec_plan(const struct ifd_codec_request *request, size_t i,
+                             struct ifd_geometry *ret)
+{
+    const struct ifd_picture_source *source = &request->picture[i].source;
+    const struct ifd_image_target *target = request->target;
+    if (!target) {
+        return ifd_geometry_plan(NULL, IFD_RESIZE_STRETCH, request->width, request->height,
+                                 request->width, request->height, ret, request->err);
+    }
+    const struct ifd_picture_region *region = source->has_region   ? &source->region
+                                              : target->has_region ? &target->region
+                                                                   : NULL;
+    return ifd_geometry_plan(region, source->has_resize ? source->resize : target->resize,
+                             request->width, request->height, target->width, target->height, ret,
+                             request->err);
+}
+
+static uint32_t least(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+static uint32_t most(uint32_t a, uint32_t b)
+{
+    return a > b ? a : b;
+}
+
+static struct ifd_picture_region both(const struct ifd_picture_region *a,
+                                      const struct ifd_picture_region *b)
+{
+    const uint32_t x = least(a->x, b->x), y = least(a->y, b->y);
+    return (struct ifd_picture_region){.x = x,
+                                       .y = y,
+                                       .width = most(a->x + a->width, b->x + b->width) - x,
+                                       .height = most(a->y + a->height, b->y + b->height) - y};
+}
+
+static enum ifd_code plan_all(struct ifd_codec_request *request)
+{
+    enum ifd_code code = IFD_OK;
+    request->least_scale = 0;
+    for (size_t i = 0; i < request->count && !code; i++) {
+        struct ifd_geometry g;
+        code = ifd_codec_plan(request, i, &g);
+        if (!code) {
+            request->shown = i == 0 ? g.from : both(&request->shown, &g.from);
+            request->least_scale =
+                fmax(request->least_scale,
+                     fmax((double)g.to.width / g.from.width, (double)g.to.height / g.from.height));
+        }
+    }
+    return code;
+}
+
 enum ifd_code ifd_codec_begin(struct ifd_codec_request *request, uint32_t width, uint32_t height,
                               unsigned orientation)
 {
-    const struct ifd_image_target *target = request->target;
     const bool is_across = ifd_orientation_is_across(orientation);
-    const uint32_t seen_width = is_across ? height : width,
-                   seen_height = is_across ? width : height;
     if (width == 0 || height == 0) {
         return ifd_fail(request->err, IFD_CORRUPT, "picture of %u×%u pixels", width, height);
     }
@@ -22,18 +75,10 @@ enum ifd_code ifd_codec_begin(struct ifd_codec_request *request, uint32_t width,
     }
     request->stored_width = width;
     request->stored_height = height;
+    request->width = is_across ? height : width;
+    request->height = is_across ? width : height;
     request->orientation = orientation;
-    if (!target) {
-        return ifd_geometry_plan(NULL, IFD_RESIZE_STRETCH, seen_width, seen_height, seen_width,
-                                 seen_height, &request->geometry, request->err);
-    }
-    const struct ifd_picture_source *source = request->source;
-    const struct ifd_picture_region *region = source->has_region   ? &source->region
-                                              : target->has_region ? &target->region
-                                                                   : NULL;
-    return ifd_geometry_plan(region, source->has_resize ? source->resize : target->resize,
-                             seen_width, seen_height, target->width, target->height,
-                             &request->geometry, request->err);
+    return plan_all(request);
 }
 
 enum ifd_code ifd_codec_check_wanted(const struct ifd_codec_request *request)
@@ -85,7 +130,7 @@ enum ifd_code ifd_codec_decode(struct ifd_codec_request *request)
         [IFD_PICTURE_PNG] = ifd_png_decode,
         [IFD_PICTURE_BMP] = ifd_bmp_decode,
         [IFD_PICTURE_WEBP] = ifd_webp_decode};
-    const struct ifd_picture_source *source = request->source;
+    const struct ifd_picture_source *source = &request->picture->source;
     *request->ret = (struct ifd_decoded){0};
     if (source->format != IFD_FRAME_NONE) {
         return ifd_frame_decode(request);
@@ -119,16 +164,43 @@ static enum ifd_code check_target(const struct ifd_image_target *t, const struct
     return IFD_OK;
 }
 
-static enum ifd_code to_tensor(struct ifd_codec_request *request, struct ifd_tensor *tensor)
+static enum ifd_code take_region(const struct ifd_codec_request *request, size_t i,
+                                 struct ifd_picture *ret)
+{
+    struct ifd_geometry geometry;
+    enum ifd_code code = ifd_codec_plan(request, i, &geometry);
+    code = code ? code
+                : ifd_decoded_fill(request->ret, &geometry, request->target, &ret->sample,
+                                   request->alloc, request->err);
+    if (!code) {
+        ret->view = ifd_geometry_view(&geometry);
+    }
+    return code;
+}
+
+enum ifd_code ifd_image_to_tensors(struct ifd_picture *picture, size_t count,
+                                   const struct ifd_image_target *target,
+                                   const struct ifd_image_limits *limits,
+                                   const struct ifd_alloc *alloc, struct ifd_err *err)
 {
     struct ifd_decoded decoded = {0};
-    request->ret = &decoded;
-    enum ifd_code code = ifd_codec_decode(request);
-    if (!code) {
-        code = ifd_decoded_fill(&decoded, &request->geometry, request->target, tensor,
-                                request->alloc, request->err);
+    struct ifd_codec_request request = {.picture = picture,
+                                        .count = count,
+                                        .target = target,
+                                        .limits = limits,
+                                        .alloc = alloc,
+                                        .err = err,
+                                        .ret = &decoded};
+    enum ifd_code code = IFD_OK;
+    for (size_t i = 0; i < count && !code; i++) {
+        code = check_target(target, &picture[i].sample, err);
     }
-    ifd_decoded_free(&decoded, request->alloc);
+    code = code ? code : ifd_codec_decode(&request);
+    for (size_t i = 0; i < count && !code; i++) {
+        code = i > 0 ? ifd_codec_check_wanted(&request) : IFD_OK;
+        code = code ? code : take_region(&request, i, &picture[i]);
+    }
+    ifd_decoded_free(&decoded, alloc);
     return code;
 }
 
@@ -138,15 +210,9 @@ enum ifd_code ifd_image_to_tensor(const struct ifd_picture_source *source,
                                   const struct ifd_alloc *alloc, struct ifd_picture_view *ret_view,
                                   struct ifd_err *err)
 {
-    struct ifd_codec_request request = {
-        .source = source, .target = target, .limits = limits, .alloc = alloc, .err = err};
-    enum ifd_code code = check_target(target, tensor, err);
-    if (!code) {
-        code = to_tensor(&request, tensor);
-    }
-    if (!code) {
-        *ret_view = ifd_geometry_view(&request.geometry);
-    }
+    struct ifd_picture picture = {.source = *source, .sample = *tensor};
+    enum ifd_code code = ifd_image_to_tensors(&picture, 1, target, limits, alloc, err);
+    *ret_view = picture.view;
     return code;
 }
 
@@ -154,21 +220,24 @@ enum ifd_code ifd_image_to_tensor(const struct ifd_picture_source *source,
 
 static enum ifd_code to_pixels(const struct ifd_codec_request *request, struct ifd_pixels *ret)
 {
-    const struct ifd_geometry *g = &request->geometry;
+    const uint32_t width = request->width, height = request->height;
     const struct ifd_image_target target = {
-        .height = g->height, .width = g->width, .channels = 3, .std = {1, 1, 1, 1}};
+        .height = height, .width = width, .channels = 3, .std = {1, 1, 1, 1}};
+    struct ifd_geometry geometry;
     struct ifd_tensor tensor = {.dtype = IFD_U8};
-    if (ifd_size_mul(g->width, g->height, &tensor.bytes) &&
+    if (ifd_size_mul(width, height, &tensor.bytes) &&
         ifd_size_mul(tensor.bytes, 3, &tensor.bytes)) {
         tensor.data = ifd_acquire(request->alloc, tensor.bytes);
     }
     if (!tensor.data) {
-        return ifd_fail(request->err, IFD_NOMEM, "no memory for a picture of %u×%u pixels",
-                        g->width, g->height);
+        return ifd_fail(request->err, IFD_NOMEM, "no memory for a picture of %u×%u pixels", width,
+                        height);
     }
-    *ret = (struct ifd_pixels){.data = tensor.data, .width = g->width, .height = g->height};
-    enum ifd_code code =
-        ifd_decoded_fill(request->ret, g, &target, &tensor, request->alloc, request->err);
+    *ret = (struct ifd_pixels){.data = tensor.data, .width = width, .height = height};
+    enum ifd_code code = ifd_codec_plan(request, 0, &geometry);
+    code = code ? code
+                : ifd_decoded_fill(request->ret, &geometry, &target, &tensor, request->alloc,
+                                   request->err);
     if (code) {
         ifd_pixels_free(ret, request->alloc);
     }
@@ -180,8 +249,13 @@ enum ifd_code ifd_image_decode(const struct ifd_picture_source *source,
                                struct ifd_pixels *ret, struct ifd_err *err)
 {
     struct ifd_decoded decoded = {0};
-    struct ifd_codec_request request = {
-        .source = source, .limits = limits, .alloc = alloc, .err = err, .ret = &decoded};
+    const struct ifd_picture picture = {.source = *source};
+    struct ifd_codec_request request = {.picture = &picture,
+                                        .count = 1,
+                                        .limits = limits,
+                                        .alloc = alloc,
+                                        .err = err,
+                                        .ret = &decoded};
     *ret = (struct ifd_pixels){0};
     enum ifd_code code = ifd_codec_decode(&request);
     if (!code) {

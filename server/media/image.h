@@ -58,10 +58,17 @@ IFD_NODISCARD enum ifd_code ifd_image_decode(const struct ifd_picture_source *so
                                              struct ifd_err *err);
 void ifd_pixels_free(struct ifd_pixels *pixels, const struct ifd_alloc *alloc);
 
-/** Decodes a picture, or a region of it, into tensor (F32, U8, S8 or S32), whose bytes must be
- *  exactly the target's. Of a JPEG of one scan only what is shown is decoded: what is broken
- *  elsewhere goes unnoticed. ret_view: where the tensor's pixels come from. Errors: as above;
- *  UNSUPPORTED (type), INVALID (size, region). */
+/** Decodes regions of one picture (sources with the same bytes), once for all of them, into
+ *  their samples (F32, U8, S8 or S32), whose bytes must be exactly the target's, and fills their
+ *  views. Of a JPEG of one scan only what is shown is decoded: what is broken elsewhere goes
+ *  unnoticed. Errors: as above; UNSUPPORTED (type), INVALID (size, region). */
+IFD_NODISCARD enum ifd_code ifd_image_to_tensors(struct ifd_picture *picture, size_t count,
+                                                 const struct ifd_image_target *target,
+                                                 const struct ifd_image_limits *limits,
+                                                 const struct ifd_alloc *alloc,
+                                                 struct ifd_err *err);
+/** The same for a whole picture or one region of it. ret_view: where the tensor's pixels come
+ *  from. */
 IFD_NODISCARD enum ifd_code ifd_image_to_tensor(
     const struct ifd_picture_source *source, const struct ifd_image_target *target,
     const struct ifd_image_limits *limits, struct ifd_tensor *tensor, const struct ifd_alloc *alloc,

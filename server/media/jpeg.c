@@ -67,15 +67,12 @@ static void on_progress(j_common_ptr common)
     }
 }
 
-/* The smallest scale at which the shown part still covers its place in the target. Only powers of
- * two: libjpeg-turbo has vectors for these alone, and 4/8 takes less time than 3/8. */
+/* Only powers of two: libjpeg-turbo has vectors for these alone, and 4/8 takes less time than
+ * 3/8. */
 static void choose_scale(struct decoder *d)
 {
-    const struct ifd_picture_region *from = &d->request->geometry.from;
-    const struct ifd_picture_region *to = &d->request->geometry.to;
-    unsigned n = d->request->target ? 1 : 8;
-    while (n < 8 && ((uint64_t)from->width * n < (uint64_t)to->width * 8 ||
-                     (uint64_t)from->height * n < (uint64_t)to->height * 8)) {
+    unsigned n = 1;
+    while (n < 8 && n < 8 * d->request->least_scale) {
         n *= 2;
     }
     d->jpeg.scale_denom = 8;
@@ -160,7 +157,8 @@ static enum ifd_code decode(struct decoder *d)
 {
     struct ifd_codec_request *request = d->request;
     struct jpeg_decompress_struct *jpeg = &d->jpeg;
-    jpeg_mem_src(jpeg, request->source->bytes.data, (unsigned long)request->source->bytes.size);
+    const struct ifd_bytes bytes = request->picture->source.bytes;
+    jpeg_mem_src(jpeg, bytes.data, (unsigned long)bytes.size);
     jpeg_save_markers(jpeg, JPEG_APP0 + 1, EXIF_BYTES_MAX);
     (void)jpeg_read_header(jpeg, TRUE);
     enum ifd_code code =

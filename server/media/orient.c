@@ -15,7 +15,7 @@ static bool is_mirrored_y(unsigned orientation)
 
 struct ifd_picture_region ifd_codec_stored_part(const struct ifd_codec_request *request)
 {
-    const struct ifd_picture_region *seen = &request->geometry.from;
+    const struct ifd_picture_region *seen = &request->shown;
     const unsigned o = request->orientation;
     struct ifd_picture_region part = *seen;
     if (ifd_orientation_is_across(o)) {

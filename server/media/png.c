@@ -50,7 +50,8 @@ static enum ifd_code decode(struct ifd_codec_request *request, spng_ctx *png)
 {
     struct spng_ihdr head = {0};
     size_t bytes = 0;
-    int failed = spng_set_png_buffer(png, request->source->bytes.data, request->source->bytes.size);
+    int failed = spng_set_png_buffer(png, request->picture->source.bytes.data,
+                                     request->picture->source.bytes.size);
     if (!failed) {
         failed = spng_get_ihdr(png, &head);
     }

@@ -65,7 +65,7 @@ static enum ifd_code fail(const struct ifd_codec_request *request, VP8StatusCode
 /* In pieces, so that it can be stopped between them. */
 static enum ifd_code decode_pieces(const struct ifd_codec_request *request, WebPIDecoder *decoder)
 {
-    const struct ifd_bytes picture = request->source->bytes;
+    const struct ifd_bytes picture = request->picture->source.bytes;
     const size_t step = 64 << 10;
     VP8StatusCode status = VP8_STATUS_SUSPENDED;
     for (size_t at = step; status == VP8_STATUS_SUSPENDED; at += step) {
@@ -105,7 +105,7 @@ static enum ifd_code decode(struct ifd_codec_request *request)
 
 enum ifd_code ifd_webp_decode(struct ifd_codec_request *request)
 {
-    const struct ifd_bytes picture = request->source->bytes;
+    const struct ifd_bytes picture = request->picture->source.bytes;
     WebPBitstreamFeatures features;
     size_t held_bytes = 0;
     const VP8StatusCode status = WebPGetFeatures(picture.data, picture.size, &features);

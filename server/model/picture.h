@@ -6,6 +6,8 @@
 
 #include "inferd/types.h"
 
+struct ifd_tensor_info;
+
 /** How a picture becomes as large as the input: X(id, name in configs and requests).
  *  STRETCH ignores the aspect ratio; LETTERBOX shows the whole picture between bars; CROP fills the
  *  input with the middle of the picture. */
@@ -84,6 +86,14 @@ struct ifd_picture_view {
     struct ifd_picture_region region; /* what was asked for; else the whole picture */
     double offset_x, offset_y;
     double scale_x, scale_y; /* pixels of the picture for one of the input */
+};
+
+/** A picture on its way into a sample of an input. */
+struct ifd_picture {
+    struct ifd_picture_source source;
+    const struct ifd_tensor_info *input;
+    struct ifd_tensor sample;
+    struct ifd_picture_view view; /* once it is decoded */
 };
 
 /** A point of the model's input in pixels of the picture. It may lie outside of it. */

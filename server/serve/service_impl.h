@@ -88,7 +88,8 @@ void ifd_service_set_log(struct ifd_service *service, const struct ifd_log_setti
 /* ---- service_tasks.c ---- */
 
 void ifd_service_decode_image(struct ifd_service *service, const struct ifd_infer_request *request,
-                              struct ifd_picture *picture, ifd_control_fn done, void *arg);
+                              struct ifd_picture *picture, size_t count, ifd_control_fn done,
+                              void *arg);
 bool ifd_service_offload(struct ifd_service *service, const struct ifd_infer_request *request,
                          bool has_deadline, void (*work)(void *arg), ifd_control_fn done,
                          void *arg);

@@ -15,7 +15,8 @@ struct picture_task {
     struct ifd_task task;
     struct ifd_service *service;
     const struct ifd_infer_request *request;
-    struct ifd_picture *picture;
+    struct ifd_picture *picture; /* regions of one */
+    size_t count;
     uint64_t deadline_ns; /* 0: none */
     bool is_default;      /* the deadline: it ends waiting, not the decoding */
     bool has_begun;       /* the decoding */
@@ -52,8 +53,7 @@ static void decode_picture(struct ifd_task *task)
     const struct ifd_tensor_info *input = p->picture->input;
     const struct ifd_image_target target =
         ifd_picture_target(&input->image, input->scale, input->zero_point);
-    p->code = ifd_image_to_tensor(&p->picture->source, &target, &limits, &p->picture->sample,
-                                  options->alloc, &p->picture->view, &p->err);
+    p->code = ifd_image_to_tensors(p->picture, p->count, &target, &limits, options->alloc, &p->err);
     if (p->code == IFD_CANCELLED) {
         task->code = picture_verdict(task);
     }
@@ -77,7 +77,8 @@ static void picture_done(struct ifd_task *task)
 }
 
 void ifd_service_decode_image(struct ifd_service *service, const struct ifd_infer_request *request,
-                              struct ifd_picture *picture, ifd_control_fn done, void *arg)
+                              struct ifd_picture *picture, size_t count, ifd_control_fn done,
+                              void *arg)
 {
     struct ifd_err err = {0};
     struct picture_task *p = ifd_acquire_zeroed(service->options.alloc, 1, sizeof(*p));
@@ -90,6 +91,7 @@ void ifd_service_decode_image(struct ifd_service *service, const struct ifd_infe
         .service = service,
         .request = request,
         .picture = picture,
+        .count = count,
         .done = done,
         .arg = arg,
     };

@@ -472,18 +472,23 @@ static enum ifd_code stats(struct ifd_service *fake, struct ifd_str name, int64_
 }
 
 static void decode_image(struct ifd_service *fake, const struct ifd_infer_request *request,
-                         struct ifd_picture *picture, ifd_control_fn done, void *arg)
+                         struct ifd_picture *picture, size_t count, ifd_control_fn done, void *arg)
 {
     const struct ifd_bytes image = picture->source.bytes;
     struct ifd_err err = {0};
     (void)request;
-    fake->last_source[fake->source_count++ % FAKE_SOURCES_MAX] = picture->source;
+    fake->decode_count++;
+    for (size_t i = 0; i < count; i++) {
+        fake->last_source[fake->source_count++ % FAKE_SOURCES_MAX] = picture[i].source;
+    }
     if (image.size != 5 || memcmp(image.data + 2, "KE", 2) != 0) {
         (void)ifd_fail(&err, IFD_CORRUPT, "picture: neither JPEG nor PNG nor BMP");
         done(arg, IFD_CORRUPT, &err); /* at once, as for what needs no worker */
         return;
     }
-    memset(picture->sample.data, image.data[4], picture->sample.bytes);
+    for (size_t i = 0; i < count; i++) {
+        memset(picture[i].sample.data, image.data[4], picture[i].sample.bytes);
+    }
     add_job(fake, (struct fake_job){.done = done, .arg = arg});
 }
 

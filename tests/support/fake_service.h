@@ -58,7 +58,7 @@ struct ifd_service {
     uint32_t last_file_count;
     uint8_t last_file[16];
     struct ifd_picture_source last_source[FAKE_SOURCES_MAX]; /* of pictures */
-    uint32_t source_count;
+    uint32_t source_count, decode_count;
     float last_threshold; /* of objects */
     bool last_dependents;
     uint32_t offload_count;

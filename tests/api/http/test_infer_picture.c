@@ -308,6 +308,7 @@ static void regions_are_a_batch_and_resize_counts_for_all(void)
     ask_as("image/jpeg", "?region=1,2,3,4&resize=letterbox&region=5,%206,7,8", "FAKE\7", 5);
     EXPECT_INT(answer.status, 200);
     EXPECT_INT(loop.fake.source_count, 2);
+    EXPECT_INT(loop.fake.decode_count, 1);
     const struct ifd_picture_source *source = loop.fake.last_source;
     EXPECT(source[0].has_region && source[1].has_region && source[1].has_resize);
     EXPECT_INT(source[0].region.x, 1);

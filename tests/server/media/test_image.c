@@ -191,7 +191,9 @@ static enum ifd_code decode_for(const struct ifd_picture_source *source,
                                 const struct ifd_alloc *alloc, struct ifd_decoded *ret,
                                 struct ifd_err *err)
 {
-    struct ifd_codec_request request = {.source = source,
+    const struct ifd_picture picture = {.source = *source};
+    struct ifd_codec_request request = {.picture = &picture,
+                                        .count = 1,
                                         .target = target,
                                         .limits = within,
                                         .alloc = alloc,

@@ -104,16 +104,67 @@ static void a_part_is_the_same_in_every_orientation(void)
     }
 }
 
+static bool count_rows(void *arg)
+{
+    ++*(int *)arg;
+    return false;
+}
+
+/* All need the same scale.. */
+static void expect_shared(unsigned orientation)
+{
+    static const struct ifd_picture_region regions[] = {
+        {20, 100, 47, 47}, {40, 90, 45, 47}, {20, 100, 47, 47}, {124, 95, 47, 46}};
+    enum { COUNT = sizeof(regions) / sizeof(regions[0]) };
+    const struct ifd_image_target target = {
+        .height = SIDE, .width = SIDE, .channels = 3, .std = {1, 1, 1, 1}};
+    const struct ifd_bytes jpeg = make_jpeg(orientation, 2, false);
+    static float got[COUNT][SIDE * SIDE * 3], want[SIDE * SIDE * 3];
+    struct ifd_picture picture[COUNT];
+    int rows = 0;
+    const struct ifd_image_limits counting = {
+        .max_pixels = limits.max_pixels, .is_over = count_rows, .arg = &rows};
+    struct ifd_err err = {0};
+    for (int i = 0; i < COUNT; i++) {
+        picture[i] = (struct ifd_picture){
+            .source = {.bytes = jpeg, .has_region = true, .region = regions[i]},
+            .sample = {.dtype = IFD_F32, .data = got[i], .bytes = sizeof(got[i])}};
+    }
+    REQUIRE_OK(ifd_image_to_tensors(picture, COUNT, &target, &counting, ifd_alloc_system(), &err),
+               &err);
+    EXPECT(rows < 200); /* four regions one by one: more than 220 */
+    for (int i = 0; i < COUNT; i++) {
+        take(jpeg, &regions[i], &target, want);
+        EXPECT_BYTES(got[i], want, sizeof(want));
+        EXPECT_INT(picture[i].view.region.x, regions[i].x);
+        EXPECT_INT(picture[i].view.width, orientation < 5 ? WIDTH : HEIGHT);
+    }
+    picture[COUNT - 1].source.region.width = WIDTH;
+    EXPECT_CODE(ifd_image_to_tensors(picture, COUNT, &target, &limits, ifd_alloc_system(), &err),
+                IFD_INVALID, &err);
+    EXPECT_HAS(err.text, "region 124,95,211,46 is empty or leaves the picture");
+    free((void *)(uintptr_t)jpeg.data);
+}
+
+static void regions_share_one_decoding(void)
+{
+    for (unsigned orientation = 1; orientation <= 8; orientation++) {
+        expect_shared(orientation);
+    }
+}
+
 static void only_the_part_is_decoded(void)
 {
     const struct ifd_bytes jpeg = make_jpeg(1, 2, false);
-    const struct ifd_picture_source source = {
-        .bytes = jpeg, .has_region = true, .region = {100, 90, 20, 30}};
+    const struct ifd_picture picture[] = {
+        {.source = {.bytes = jpeg, .has_region = true, .region = {100, 90, 20, 30}}},
+        {.source = {.bytes = jpeg, .has_region = true, .region = {120, 95, 15, 45}}}};
     const struct ifd_image_target target = {
         .height = 64, .width = 64, .channels = 3, .std = {1, 1, 1, 1}};
     struct ifd_decoded decoded;
     struct ifd_err err = {0};
-    struct ifd_codec_request request = {.source = &source,
+    struct ifd_codec_request request = {.picture = picture,
+                                        .count = 1,
                                         .target = &target,
                                         .limits = &limits,
                                         .alloc = ifd_alloc_system(),
@@ -125,6 +176,11 @@ static void only_the_part_is_decoded(void)
     EXPECT_CLOSE(decoded.plane[0].left, 96, 0); /* a block of 16 */
     EXPECT_INT(decoded.plane[0].width, 122 - 96);
     ifd_decoded_free(&decoded, ifd_alloc_system());
+    request.count = 2;
+    REQUIRE_OK(ifd_codec_decode(&request), &err);
+    EXPECT_INT(decoded.plane[0].height, 50 + 2 * 2); /* 90 … 140 */
+    EXPECT_INT(decoded.plane[0].width, 137 - 96);
+    ifd_decoded_free(&decoded, ifd_alloc_system());
     free((void *)(uintptr_t)jpeg.data);
 }
 
@@ -133,6 +189,7 @@ int main(int argc, char **argv)
     static const struct test_case cases[] = {
         T(a_part_is_the_same_in_every_orientation),
         T(only_the_part_is_decoded),
+        T(regions_share_one_decoding),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }
