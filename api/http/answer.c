@@ -2,7 +2,6 @@
 #include "api/http/answer.h"
 
 #include "api/core/errors.h"
-#include "api/http/call.h"
 #include "api/http/status.h"
 #include "engine/base/str.h"
 
@@ -39,8 +38,7 @@ bool ifd_answer_add(struct ifd_http_response *response, struct ifd_json_out *out
 /* Recorders look for it first. */
 static bool tells_success(const struct ifd_http_exchange *exchange)
 {
-    const struct ifd_http_call *call = exchange->api;
-    return call && call->route && ifd_route_is_vision(call->route);
+    return ifd_str_starts(exchange->path, "/v1/vision/");
 }
 
 void ifd_answer_error(struct ifd_http_exchange *exchange, int status, struct ifd_str text)

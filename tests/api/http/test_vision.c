@@ -220,6 +220,11 @@ static void what_is_no_picture_is_refused(void)
     loopback_release(&answer);
     loopback_get(&loop, DETECTION, &answer);
     EXPECT_INT(answer.status, 405);
+    EXPECT_TEXT(loopback_text(&answer), "{\"success\":false,\"error\":\"Method Not Allowed\"}");
+    loopback_release(&answer);
+    loopback_post(&loop, "/v1/vision/scene", "", &answer);
+    EXPECT_INT(answer.status, 404);
+    EXPECT_HAS(loopback_text(&answer), "{\"success\":false,\"error\":");
     end();
 }
 
