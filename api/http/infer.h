@@ -28,11 +28,11 @@ struct ifd_http_infer {
     struct ifd_windows *windows;       /* of a sound; NULL: the request has none */
 
     /* of pictures; arrays in the arena */
-    const struct ifd_query_parameter *field; /* of a form */
+    struct ifd_query_parameter *field; /* of a form, or of JSON */
     size_t field_count;
     bool has_resize;
     enum ifd_image_resize resize;
-    const struct ifd_picture_region *region;
+    struct ifd_picture_region *region;
     size_t region_count;
 };
 
@@ -71,7 +71,13 @@ IFD_NODISCARD enum ifd_code ifd_infer_add_base64_pictures(struct ifd_http_infer 
 typedef enum ifd_code (*ifd_parameter_fn)(struct ifd_http_infer *infer,
                                           const struct ifd_query_parameter *parameter,
                                           struct ifd_err *err);
-/** Calls read for each field of the form, then for each parameter of the query. */
+/** Whether a parameter says something about a picture or its objects. */
+bool ifd_infer_is_picture_parameter(struct ifd_str name);
+/** Adds a field that a body has. Errors: NOMEM. */
+IFD_NODISCARD enum ifd_code ifd_infer_add_field(struct ifd_http_infer *infer,
+                                                const struct ifd_query_parameter *field,
+                                                struct ifd_err *err);
+/** Calls read for each field of the body, then for each parameter of the query. */
 IFD_NODISCARD enum ifd_code ifd_infer_each_parameter(struct ifd_http_infer *infer,
                                                      ifd_parameter_fn read, struct ifd_err *err);
 /** INVALID: the value is not what is wanted. */

@@ -303,19 +303,19 @@ bool ifd_infer_read_input(struct ifd_infer_parser *parser)
     }
     struct ifd_http_infer *infer = parser->infer;
     const struct ifd_tensor *tensor = &infer->core.request.input[given.index];
-    if (given.has_binary) {
-        parser->pending[parser->pending_count++] = (struct ifd_infer_pending){
-            .index = given.index, .bytes = given.binary_bytes, .count = given.count};
-    } else if (tensor->dtype != parser->desc->input[given.index].dtype) {
-        enum ifd_code code =
-            ifd_infer_add_base64_pictures(infer, given.index, tensor->data, given.count, in->err);
-        in->failed = code != IFD_OK;
-        in->code = code;
+    const bool has_base64 =
+        !given.has_binary && tensor->dtype != parser->desc->input[given.index].dtype;
+    if (given.has_binary || has_base64) {
+        parser->pending[parser->pending_count++] =
+            (struct ifd_infer_pending){.index = given.index,
+                                       .has_base64 = has_base64,
+                                       .bytes = given.binary_bytes,
+                                       .count = given.count};
     }
     return !in->failed;
 }
 
-enum ifd_code ifd_infer_take_binary(struct ifd_infer_parser *parser, struct ifd_err *err)
+enum ifd_code ifd_infer_take_pending(struct ifd_infer_parser *parser, struct ifd_err *err)
 {
     struct ifd_http_infer *infer = parser->infer;
     const struct ifd_model_desc *desc = parser->desc;
@@ -324,6 +324,14 @@ enum ifd_code ifd_infer_take_binary(struct ifd_infer_parser *parser, struct ifd_
         const struct ifd_infer_pending *pending = &parser->pending[i];
         const char *name = desc->input[pending->index].name;
         struct ifd_tensor *tensor = &infer->core.request.input[pending->index];
+        if (pending->has_base64) {
+            enum ifd_code code = ifd_infer_add_base64_pictures(infer, pending->index, tensor->data,
+                                                               pending->count, err);
+            if (code != IFD_OK) {
+                return code;
+            }
+            continue;
+        }
         size_t left = parser->tail.size - at;
         if (pending->bytes > left) {
             return ifd_fail(err, IFD_INVALID,

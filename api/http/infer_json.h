@@ -7,9 +7,11 @@
 #include "api/http/infer.h"
 #include "api/json/json_read.h"
 
-/** A binary input whose tensor is behind the JSON. */
+/** An input that is taken once all of the JSON is read: a binary tensor behind it, or pictures, of
+ *  which parameters may say more. */
 struct ifd_infer_pending {
-    int index; /* of the model's input */
+    int index;       /* of the model's input */
+    bool has_base64; /* pictures; in the request's tensor */
     uint64_t bytes;
     size_t count; /* elements */
 };
@@ -26,12 +28,12 @@ struct ifd_infer_parser {
 };
 
 /** One of "inputs" is next: matched with the model by name, type and shape; "data" is read into the
- *  request's tensors, binary inputs are left pending. (infer_inputs.c) */
+ *  request's tensors, others are left pending. (infer_inputs.c) */
 bool ifd_infer_read_input(struct ifd_infer_parser *parser);
 /** Gives the bytes behind the JSON to the pending inputs, in the request's order. Errors: INVALID
  *  (bytes are missing or left over). */
-IFD_NODISCARD enum ifd_code ifd_infer_take_binary(struct ifd_infer_parser *parser,
-                                                  struct ifd_err *err);
+IFD_NODISCARD enum ifd_code ifd_infer_take_pending(struct ifd_infer_parser *parser,
+                                                   struct ifd_err *err);
 
 /** One of "outputs" is next: notes whether and how it is wanted. (infer_outputs.c) */
 bool ifd_infer_read_output(struct ifd_infer_parser *parser);

@@ -1,9 +1,53 @@
-/* Parameters of a request: in the query, or as fields of a form, where the query wins. */
+/* Parameters of a request: in the query, or as fields of a form or of JSON; the query wins. */
 #include "api/http/infer.h"
 
 #include "api/http/query.h"
 #include "engine/base/str.h"
 #include "server/model/parameters.h"
+
+bool ifd_infer_is_picture_parameter(struct ifd_str name)
+{
+    static const char *const names[] = {"classes", "iou",       "mask",   "outputs", "region",
+                                        "resize",  "threshold", "timing", "top_k"};
+    bool is_one = false;
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && !is_one; i++) {
+        is_one = ifd_str_equal(name, names[i]);
+    }
+    return is_one;
+}
+
+/* Makes room in an array for an element behind count others of this size. The room doubles where
+ * count is a power of two, else there is some left. */
+static enum ifd_code make_room(struct ifd_arena *arena, void *array, size_t count, size_t size,
+                               void **ret, struct ifd_err *err)
+{
+    *ret = array;
+    if ((count & (count - 1)) != 0) {
+        return IFD_OK;
+    }
+    const size_t room = count > 0 ? 2 * count : 1;
+    *ret = ifd_arena_take_array(arena, room, size);
+    if (!*ret) {
+        return ifd_arena_fail(arena, room * size, err);
+    }
+    if (count > 0) {
+        memcpy(*ret, array, count * size);
+    }
+    return IFD_OK;
+}
+
+enum ifd_code ifd_infer_add_field(struct ifd_http_infer *infer,
+                                  const struct ifd_query_parameter *field, struct ifd_err *err)
+{
+    void *room = NULL;
+    const enum ifd_code code = make_room(infer->core.call->arena, infer->field, infer->field_count,
+                                         sizeof(*field), &room, err);
+    if (code == IFD_OK) {
+        infer->field = room;
+        infer->field[infer->field_count++] = *field;
+    }
+    return code;
+}
 
 enum ifd_code ifd_infer_each_parameter(struct ifd_http_infer *infer, ifd_parameter_fn read,
                                        struct ifd_err *err)
@@ -42,21 +86,18 @@ enum ifd_code ifd_infer_fail_parameter(const struct ifd_query_parameter *paramet
 static enum ifd_code add_region(struct ifd_http_infer *infer,
                                 const struct ifd_query_parameter *parameter, struct ifd_err *err)
 {
-    struct ifd_arena *arena = infer->core.call->arena;
-    struct ifd_picture_region *grown =
-        ifd_arena_take_array(arena, infer->region_count + 1, sizeof(*grown));
-    if (!grown) {
-        return ifd_arena_fail(arena, sizeof(*grown), err);
-    }
-    if (infer->region_count > 0) {
-        memcpy(grown, infer->region, infer->region_count * sizeof(*grown));
-    }
-    if (!ifd_picture_region_read(parameter->value, &grown[infer->region_count])) {
+    struct ifd_picture_region region;
+    void *room = NULL;
+    if (!ifd_picture_region_read(parameter->value, &region)) {
         return ifd_infer_fail_parameter(parameter, "x,y,width,height in pixels", err);
     }
-    infer->region = grown;
-    infer->region_count++;
-    return IFD_OK;
+    const enum ifd_code code = make_room(infer->core.call->arena, infer->region,
+                                         infer->region_count, sizeof(region), &room, err);
+    if (code == IFD_OK) {
+        infer->region = room;
+        infer->region[infer->region_count++] = region;
+    }
+    return code;
 }
 
 static enum ifd_code read_parameter(struct ifd_http_infer *infer,
@@ -77,6 +118,7 @@ static enum ifd_code read_parameter(struct ifd_http_infer *infer,
 
 enum ifd_code ifd_infer_read_geometry(struct ifd_http_infer *infer, struct ifd_err *err)
 {
+    infer->region_count = 0; /* of another input */
     return ifd_infer_each_parameter(infer, read_parameter, err);
 }
 

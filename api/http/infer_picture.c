@@ -67,25 +67,6 @@ static struct ifd_str text_of(struct ifd_bytes bytes)
     return (struct ifd_str){(const char *)bytes.data, bytes.size};
 }
 
-static enum ifd_code add_field(struct ifd_http_infer *infer, const struct ifd_part *part,
-                               struct ifd_err *err)
-{
-    struct ifd_arena *arena = infer->core.call->arena;
-    struct ifd_query_parameter *grown =
-        ifd_arena_take_array(arena, infer->field_count + 1, sizeof(*grown));
-    if (!grown) {
-        return ifd_arena_fail(arena, sizeof(*grown), err);
-    }
-    if (infer->field_count > 0) {
-        memcpy(grown, infer->field, infer->field_count * sizeof(*grown));
-    }
-    grown[infer->field_count] =
-        (struct ifd_query_parameter){.name = part->name, .value = text_of(part->content)};
-    infer->field = grown;
-    infer->field_count++;
-    return IFD_OK;
-}
-
 /* The first file is the picture, plain parts are parameters. Some recorders give the picture no
  * name of a file. */
 static enum ifd_code read_form(struct ifd_http_infer *infer, struct ifd_picture_source *ret,
@@ -103,7 +84,9 @@ static enum ifd_code read_form(struct ifd_http_infer *infer, struct ifd_picture_
         const bool is_file =
             part.is_file || (ifd_infer_is_vision(infer) && ifd_str_equal(part.name, "image"));
         if (!is_file) {
-            code = add_field(infer, &part, err);
+            const struct ifd_query_parameter field = {.name = part.name,
+                                                      .value = text_of(part.content)};
+            code = ifd_infer_add_field(infer, &field, err);
         } else if (!has_file) {
             has_file = true;
             ret->bytes = part.content;
@@ -124,7 +107,11 @@ static enum ifd_code add_sources(struct ifd_http_infer *infer, int index,
                                  struct ifd_err *err)
 {
     struct ifd_arena *arena = infer->core.call->arena;
+    enum ifd_code code = ifd_infer_read_geometry(infer, err);
     const size_t regions = infer->region_count, all = regions > 0 ? regions : count;
+    if (code != IFD_OK) {
+        return code;
+    }
     if (regions > 0 && count > 1) {
         return ifd_fail(err, IFD_INVALID,
                         "regions of one picture can be asked for, got %zu pictures", count);
@@ -169,9 +156,6 @@ enum ifd_code ifd_infer_parse_picture(struct ifd_http_infer *infer, struct ifd_e
     enum ifd_code code = ifd_media_type_is(infer->content_type, form_type)
                              ? read_form(infer, &source, err)
                              : read_frame(infer->content_type, &source, err);
-    if (code == IFD_OK) {
-        code = ifd_infer_read_geometry(infer, err);
-    }
     return code == IFD_OK ? take_picture(infer, &source, err) : code;
 }
 

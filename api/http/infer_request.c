@@ -5,9 +5,10 @@
 
 #include "engine/base/str.h"
 
-/* Skips a request parameter that the server does not use; it must be a scalar. */
-static bool skip_parameter(struct ifd_json_in *in, struct ifd_str key)
+/* Reads a request parameter that only pictures use, or nobody; it must be a scalar. */
+static bool read_other(struct ifd_infer_parser *parser, struct ifd_str key)
 {
+    struct ifd_json_in *in = &parser->in;
     enum ifd_json_kind kind = ifd_json_peek(in);
     if (ifd_str_starts(key, "triton_")) {
         return ifd_json_fail(in, IFD_INVALID,
@@ -21,7 +22,21 @@ static bool skip_parameter(struct ifd_json_in *in, struct ifd_str key)
                              "'bool', 'double' or 'string'",
                              ifd_json_shown(key), key.data);
     }
-    return ifd_json_skip(in);
+    if (!ifd_infer_is_picture_parameter(key)) {
+        return ifd_json_skip(in);
+    }
+    const char *begin = in->at;
+    struct ifd_query_parameter parameter = {.name = key};
+    if (kind == IFD_JSON_TEXT) {
+        ifd_json_text(in, &parameter.value);
+    } else if (ifd_json_skip(in)) {
+        parameter.value = ifd_str_trim((struct ifd_str){begin, (size_t)(in->at - begin)});
+    }
+    if (!in->failed) {
+        in->code = ifd_infer_add_field(parser->infer, &parameter, in->err);
+        in->failed = in->code != IFD_OK;
+    }
+    return !in->failed;
 }
 
 /* A number or a text; 0 and "" are none. what: for messages. */
@@ -73,7 +88,7 @@ static bool read_parameters(struct ifd_infer_parser *parser)
         } else if (ifd_str_equal(key, "sequence_end")) {
             ifd_json_bool(in, &infer->core.request.sequence_end);
         } else {
-            skip_parameter(in, key);
+            read_other(parser, key);
         }
     }
     return !in->failed;
@@ -188,10 +203,7 @@ enum ifd_code ifd_infer_parse_json(struct ifd_http_infer *infer, size_t json_byt
         return ifd_fail(err, IFD_INVALID, "failed to parse the request JSON buffer: %s",
                         json_bytes == 0 ? "the document is empty" : "it is not an object");
     }
-    enum ifd_code code = ifd_infer_read_geometry(infer, err);
-    if (code == IFD_OK && !read_request(&parser)) {
-        code = parser.in.code;
-    }
+    enum ifd_code code = read_request(&parser) ? IFD_OK : parser.in.code;
     if (code == IFD_OK) {
         code = copy_id(&parser, err);
     }
@@ -199,7 +211,7 @@ enum ifd_code ifd_infer_parse_json(struct ifd_http_infer *infer, size_t json_byt
         return ifd_infer_parse_base64_picture(infer, parser.image, err);
     }
     if (code == IFD_OK) {
-        code = ifd_infer_take_binary(&parser, err);
+        code = ifd_infer_take_pending(&parser, err);
     }
     if (code == IFD_OK) {
         code = ifd_infer_check_inputs(&infer->core, err);

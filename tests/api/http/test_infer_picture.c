@@ -398,6 +398,41 @@ static void a_json_member_may_be_a_picture(void)
     end();
 }
 
+/* Wherever the parameters stand. */
+static void parameters_of_json_count_for_pictures(void)
+{
+    static const char *const wrong[][2] = {
+        {"\"region\":\"1,2\"", "region: \\\"1,2\\\" is not x,y,width,height"},
+        {"\"timing\":true", "timing: \\\"true\\\" is not 0 or 1"},
+        {"\"top_k\":[1]", "parameter 'top_k' has invalid type"}};
+    static const char member[] = "{\"parameters\":{\"top_k\": 1 ,\"resize\":\"crop\"},"
+                                 "\"image\":\"RkFLRQc=\"}";
+    static const char input[] =
+        "{\"inputs\":[{\"name\":\"IMAGE\",\"datatype\":\"BYTES\",\"shape\":[1],"
+        "\"data\":[\"RkFLRQc=\"]}],\"parameters\":{\"outputs\":\"objects\",\"other\":5,"
+        "\"region\":\"1,2,3,4\"}}";
+    begin();
+    ask_as("application/json", "", member, sizeof(member) - 1);
+    expect_classes();
+    EXPECT(strstr(loopback_text(&answer), "\"one\"") == NULL);
+    EXPECT(loop.fake.last_source[0].has_resize);
+    ask_as("application/json", "?top_k=2", member, sizeof(member) - 1);
+    EXPECT_HAS(loopback_text(&answer), "\"one\""); /* the query wins */
+    loop.fake.source_count = 0;
+    ask_as("application/json", "", input, sizeof(input) - 1);
+    expect_classes();
+    EXPECT_INT(loop.fake.last_source[0].region.height, 4);
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        char body[200];
+        const int size = snprintf(body, sizeof(body),
+                                  "{\"image\":\"RkFLRQc=\",\"parameters\":{%s}}", wrong[i][0]);
+        ask_as("application/json", "", body, (size_t)size);
+        EXPECT_INT(answer.status, 400);
+        EXPECT_HAS(loopback_text(&answer), wrong[i][1]);
+    }
+    end();
+}
+
 /* Strings of protocol clients are answered with tensors unless they ask for objects. */
 static void strings_are_answered_with_objects_on_request(void)
 {
@@ -447,6 +482,7 @@ int main(int argc, char **argv)
         T(a_form_brings_a_picture_and_parameters),
         T(a_form_may_bring_a_frame),
         T(a_json_member_may_be_a_picture),
+        T(parameters_of_json_count_for_pictures),
         T(strings_are_answered_with_objects_on_request),
         T(an_abandoned_picture_is_waited_for_and_not_run),
     };
