@@ -109,7 +109,9 @@ enum ifd_code ifd_infer_read_objects(struct ifd_http_infer *infer, bool by_defau
     if (ifd_infer_is_vision(infer)) {
         return read_vision(infer, err);
     }
-    infer->answers_objects = meaning && by_default;
+    infer->answers_objects = meaning && (meaning->usual_answer == IFD_ANSWER_OPEN
+                                             ? by_default
+                                             : meaning->usual_answer == IFD_ANSWER_OBJECTS);
     infer->options = meaning ? meaning->options : (struct ifd_object_options){0};
     const enum ifd_code code = ifd_infer_each_parameter(infer, read_parameter, err);
     if (infer->answers_objects) {

@@ -29,6 +29,15 @@ enum ifd_model_task { IFD_TASKS(X) IFD_TASK_COUNT };
 enum ifd_mask_form { IFD_MASK_FORMS(X) IFD_MASK_FORM_COUNT };
 #undef X
 
+/** What a request is answered with: X(id, value of the parameter `outputs`). */
+#define IFD_ANSWER_KINDS(X)                                                                        \
+    X(OBJECTS, "objects")                                                                          \
+    X(TENSORS, "tensors")
+
+#define X(id, name) IFD_ANSWER_##id,
+enum ifd_answer_kind { IFD_ANSWER_OPEN, IFD_ANSWER_KINDS(X) IFD_ANSWER_COUNT };
+#undef X
+
 /** A picture as the answer. */
 enum ifd_drawing { IFD_DRAWING_NONE, IFD_DRAWING_JPEG, IFD_DRAWING_PNG };
 
@@ -92,6 +101,7 @@ struct ifd_meaning {
     const struct ifd_bone *bone;
     uint32_t bone_count;
     struct ifd_object_options options; /* of requests that say nothing */
+    enum ifd_answer_kind usual_answer; /* to them; OPEN: pictures and sounds get objects */
     const struct ifd_decoder *decoder;
     const void *plan; /* the decoder's */
 };

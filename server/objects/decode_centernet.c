@@ -57,8 +57,7 @@ static enum ifd_code prepare(struct ifd_setup *setup, struct ifd_plan **ret, str
         return code;
     }
     const struct ifd_shape shape = ifd_setup_shape(setup, setup->role[SCORES]);
-    ifd_setup_classes(setup, ifd_map_channels(&shape, made.channels_first));
-    return IFD_OK;
+    return ifd_setup_classes(setup, ifd_map_channels(&shape, made.channels_first), err);
 }
 
 /* No neighbour is higher; of equal ones the first is the peak. */

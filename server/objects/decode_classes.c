@@ -11,6 +11,7 @@ static enum ifd_code prepare(struct ifd_setup *setup, struct ifd_plan **ret, str
     struct plan made = {0};
     ifd_setup_one_role(setup);
     enum ifd_code code = ifd_setup_activation(setup, "activation", true, &made.activation, err);
+    code = code ? code : ifd_setup_classes(setup, ifd_setup_count(setup, setup->role[0]), err);
     return code ? code : ifd_setup_plan(setup, &made, sizeof(made), ret, err);
 }
 

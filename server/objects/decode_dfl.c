@@ -75,11 +75,8 @@ static enum ifd_code prepare(struct ifd_setup *setup, struct ifd_plan **ret, str
     if (!code) {
         code = ifd_setup_plan(setup, &made, sizeof(made), ret, err);
     }
-    if (code) {
-        return code;
-    }
-    ifd_setup_classes(setup, made.class_count);
-    return ifd_setup_keypoints(setup, made.keypoint_count, err);
+    code = code ? code : ifd_setup_classes(setup, made.class_count, err);
+    return code ? code : ifd_setup_keypoints(setup, made.keypoint_count, err);
 }
 
 /* ---- decoding ---- */

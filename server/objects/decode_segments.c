@@ -53,6 +53,9 @@ static enum ifd_code prepare(struct ifd_setup *setup, struct ifd_plan **ret, str
     if (!code) {
         code = check_form(&shape, made.channels_first, err);
     }
+    if (!code && shape.rank == 3 && shape.dim[made.channels_first ? 0 : 2] > 1) {
+        code = ifd_setup_classes(setup, shape.dim[made.channels_first ? 0 : 2], err);
+    }
     return code ? code : ifd_setup_plan(setup, &made, sizeof(made), ret, err);
 }
 

@@ -156,8 +156,7 @@ static enum ifd_code prepare(struct ifd_setup *setup, struct ifd_plan **ret, str
     if (code) {
         return code;
     }
-    ifd_setup_classes(setup, (int64_t)made.numbers - BEFORE_CLASSES);
-    return IFD_OK;
+    return ifd_setup_classes(setup, (int64_t)made.numbers - BEFORE_CLASSES, err);
 }
 
 /* ---- decoding ---- */

@@ -18,7 +18,8 @@ struct ifd_setup {
     uint32_t role[IFD_ROLES_MAX];
     uint32_t role_count;
     bool are_roles_named;
-    bool are_labels_ours; /* a list of ours, not the config's or the file's */
+    bool are_labels_ours;   /* a list of ours, not the config's or the file's */
+    bool are_labels_listed; /* by the parameter `labels` */
     struct ifd_meaning *meaning;
 };
 
@@ -72,8 +73,10 @@ IFD_NODISCARD enum ifd_code ifd_setup_activation(const struct ifd_setup *setup, 
                                                  bool has_softmax, uint32_t *ret,
                                                  struct ifd_err *err);
 /** The model has class_count classes (IFD_DIM_ANY: unknown). Our own lists of labels that have
- *  another length are dropped. */
-void ifd_setup_classes(struct ifd_setup *setup, int64_t class_count);
+ *  another length are dropped. Errors: INVALID (the config lists more or fewer, with both
+ *  numbers). */
+IFD_NODISCARD enum ifd_code ifd_setup_classes(struct ifd_setup *setup, int64_t class_count,
+                                              struct ifd_err *err);
 /** Takes the names of keypoints from the parameter `keypoint_names` and our skeleton for them.
  *  Errors: INVALID (more or fewer names than keypoints, with both numbers), NOMEM. */
 IFD_NODISCARD enum ifd_code ifd_setup_keypoints(struct ifd_setup *setup, uint32_t count,

@@ -111,12 +111,18 @@ static enum ifd_code read_names(struct ifd_arena *arena, struct ifd_str text,
     return IFD_OK;
 }
 
-void ifd_setup_classes(struct ifd_setup *setup, int64_t class_count)
+enum ifd_code ifd_setup_classes(struct ifd_setup *setup, int64_t class_count, struct ifd_err *err)
 {
     struct ifd_meaning *meaning = setup->meaning;
-    if (setup->are_labels_ours && class_count >= 0 && class_count != meaning->label_count) {
-        meaning->label_count = 0;
+    if (class_count < 0 || class_count == meaning->label_count) {
+        return IFD_OK;
     }
+    if (setup->are_labels_listed) {
+        return ifd_fail(err, IFD_INVALID, "parameter \"labels\": %u names for %lld classes",
+                        meaning->label_count, (long long)class_count);
+    }
+    meaning->label_count = setup->are_labels_ours ? 0 : meaning->label_count;
+    return IFD_OK;
 }
 
 enum ifd_code ifd_setup_keypoints(struct ifd_setup *setup, uint32_t count, struct ifd_err *err)
@@ -179,6 +185,7 @@ static enum ifd_code find_labels(struct ifd_setup *setup, struct ifd_err *err)
         read_names(setup->arena, text, &setup->meaning->label, &setup->meaning->label_count, err);
     setup->are_labels_ours =
         ifd_names_builtin(text, &setup->meaning->label, &setup->meaning->label_count);
+    setup->are_labels_listed = !setup->are_labels_ours;
     return code;
 }
 
@@ -305,6 +312,20 @@ static enum ifd_code read_options(struct ifd_setup *setup, struct ifd_err *err)
     return code;
 }
 
+static enum ifd_code read_usual_answer(struct ifd_setup *setup, struct ifd_err *err)
+{
+#define X(id, name) name,
+    static const char *const kinds[] = {IFD_ANSWER_KINDS(X)};
+#undef X
+    uint32_t kind = IFD_ANSWER_COUNT;
+    enum ifd_code code =
+        ifd_parameter_word(setup->desc, "outputs", kinds, IFD_ANSWER_COUNT - 1, &kind, err);
+    if (kind < IFD_ANSWER_COUNT) {
+        setup->meaning->usual_answer = (enum ifd_answer_kind)(kind + 1); /* behind OPEN */
+    }
+    return code;
+}
+
 static void find_picture_input(struct ifd_setup *setup)
 {
     const struct ifd_model_desc *desc = setup->desc;
@@ -331,7 +352,15 @@ enum ifd_code ifd_meaning_read(const struct ifd_model_desc *desc, struct ifd_are
         return ifd_arena_fail(arena, sizeof(*setup.meaning), err);
     }
     find_picture_input(&setup);
-    enum ifd_code code = choose_decoder(&setup, &decoder, err);
+    enum ifd_code code = read_usual_answer(&setup, err);
+    if (!code) {
+        code = choose_decoder(&setup, &decoder, err);
+    }
+    if (!code && !decoder && setup.meaning->usual_answer == IFD_ANSWER_OBJECTS) {
+        code = ifd_fail(err, IFD_INVALID,
+                        "parameter \"outputs\": nobody says what the outputs mean; parameters "
+                        "preset, or task and decoder, do");
+    }
     if (code || !decoder) {
         return code;
     }

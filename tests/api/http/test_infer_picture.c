@@ -448,6 +448,32 @@ static void strings_are_answered_with_objects_on_request(void)
     end();
 }
 
+/* The model's config decides where the request says nothing. */
+static void the_usual_answer_is_that_of_the_config(void)
+{
+    static const char body[] =
+        "{\"inputs\":[{\"name\":\"IMAGE\",\"datatype\":\"BYTES\",\"shape\":[1],"
+        "\"data\":[\"RkFLRQc=\"]}]}";
+    struct ifd_meaning meaning;
+    begin();
+    for (uint32_t i = 0; i < loop.fake.model_count; i++) {
+        struct ifd_model_desc *desc = &loop.fake.model[i].desc;
+        if (strcmp(desc->name, "picture") == 0) {
+            meaning = *desc->meaning;
+            desc->meaning = &meaning;
+        }
+    }
+    meaning.usual_answer = IFD_ANSWER_TENSORS;
+    ask_picture("");
+    EXPECT_HAS(loopback_text(&answer), "\"datatype\":\"UINT8\"");
+    ask_picture("outputs=objects");
+    expect_classes();
+    meaning.usual_answer = IFD_ANSWER_OBJECTS;
+    ask_as(NULL, "", body, sizeof(body) - 1);
+    expect_classes();
+    end();
+}
+
 static void an_abandoned_picture_is_waited_for_and_not_run(void)
 {
     struct loopback_exchange exchange;
@@ -484,6 +510,7 @@ int main(int argc, char **argv)
         T(a_json_member_may_be_a_picture),
         T(parameters_of_json_count_for_pictures),
         T(strings_are_answered_with_objects_on_request),
+        T(the_usual_answer_is_that_of_the_config),
         T(an_abandoned_picture_is_waited_for_and_not_run),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));

@@ -50,6 +50,57 @@ static void nothing_is_meant_where_nobody_says_it(void)
     handmade_finish(&model);
 }
 
+static void listed_labels_are_as_many_as_classes(void)
+{
+    static const struct {
+        const char *decoder;
+        int64_t form[4];
+    } models[] = {{"classes", {4}}, {"argmax", {2, 2, 4}}, {"yolo_grid", {3, 9}}};
+    for (size_t i = 0; i < sizeof(models) / sizeof(models[0]); i++) {
+        for (int is_wrong = 0; is_wrong < 2; is_wrong++) {
+            struct handmade model;
+            handmade_init(&model, 8, 8);
+            model.desc.backend = "onnx";
+            handmade_output(&model, "x", models[i].form, NULL);
+            handmade_set(&model, "decoder", models[i].decoder);
+            handmade_set(&model, "labels", is_wrong ? "ant, bee, cat" : "ant, bee, cat, dog");
+            EXPECT_CODE(handmade_read(&model), is_wrong ? IFD_INVALID : IFD_OK, &model.err);
+            if (is_wrong) {
+                EXPECT_HAS(model.err.text, "parameter \"labels\": 3 names for 4 classes");
+            }
+            handmade_finish(&model);
+        }
+    }
+}
+
+static void a_config_says_what_is_answered(void)
+{
+    static const struct {
+        const char *value, *why;
+        enum ifd_answer_kind kind;
+    } cases[] = {{"objects", NULL, IFD_ANSWER_OBJECTS},
+                 {"tensors", NULL, IFD_ANSWER_TENSORS},
+                 {"boxes", "\"boxes\" is none of objects, tensors", IFD_ANSWER_OPEN}};
+    struct handmade model;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        make_scores(&model, NULL);
+        handmade_set(&model, "outputs", cases[i].value);
+        EXPECT_CODE(handmade_read(&model), cases[i].why ? IFD_INVALID : IFD_OK, &model.err);
+        if (cases[i].why) {
+            EXPECT_HAS(model.err.text, cases[i].why);
+        } else {
+            EXPECT_INT(model.desc.meaning->usual_answer, cases[i].kind);
+        }
+        handmade_finish(&model);
+    }
+    handmade_init(&model, 8, 8);
+    handmade_output(&model, "x", four, NULL);
+    handmade_set(&model, "outputs", "objects");
+    EXPECT_CODE(handmade_read(&model), IFD_INVALID, &model.err);
+    EXPECT_HAS(model.err.text, "nobody says what the outputs mean");
+    handmade_finish(&model);
+}
+
 static void quantized_scores_are_real_numbers(void)
 {
     struct handmade model;
@@ -218,11 +269,12 @@ static void odd_numbers_of_ssd_are_no_objects(void)
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
-        T(labels_make_scores_a_classification), T(nothing_is_meant_where_nobody_says_it),
-        T(quantized_scores_are_real_numbers),   T(logits_become_probabilities),
-        T(configs_set_what_clients_leave_open), T(wrong_configs_are_refused),
-        T(options_of_others_are_told_apart),    T(ssd_boxes_are_mapped_and_clipped),
-        T(ssd_outputs_are_found_in_any_order),  T(odd_numbers_of_ssd_are_no_objects),
+        T(labels_make_scores_a_classification),  T(nothing_is_meant_where_nobody_says_it),
+        T(listed_labels_are_as_many_as_classes), T(a_config_says_what_is_answered),
+        T(quantized_scores_are_real_numbers),    T(logits_become_probabilities),
+        T(configs_set_what_clients_leave_open),  T(wrong_configs_are_refused),
+        T(options_of_others_are_told_apart),     T(ssd_boxes_are_mapped_and_clipped),
+        T(ssd_outputs_are_found_in_any_order),   T(odd_numbers_of_ssd_are_no_objects),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }
