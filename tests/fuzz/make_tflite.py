@@ -870,8 +870,9 @@ def metadata(**more):
 def with_metadata(value=None,
                   labels="cat\ndog\r\nbird\nfish",
                   compression=zipfile.ZIP_DEFLATED,
-                  raw=None):
-    m = GOOD["fully_connected_reshape_softmax"]()
+                  raw=None,
+                  base=None):
+    m = base or GOOD["fully_connected_reshape_softmax"]()
     m.value["description"] = "fallback"
     m.value["metadata"] = [{"name": "min_runtime_version", "buffer": 0},
                            {"name": "TFLITE_METADATA", "buffer": len(m.value["buffers"])}]
@@ -887,7 +888,15 @@ def with_metadata(value=None,
     return data + archive.getvalue()
 
 
+def constant_input():
+    m = GOOD["concatenation"]()
+    m.graph["inputs"].insert(0, 2)
+    value = metadata(input_tensor_metadata=[{"description": f"about {name}"} for name in "cab"])
+    return with_metadata(value, labels=None, base=m)
+
+
 RAW = {
+    "good_constant_input": constant_input,
     "good_metadata_deflated": with_metadata,
     "good_metadata_stored": lambda: with_metadata(compression=zipfile.ZIP_STORED),
     "good_metadata_without_archive": lambda: with_metadata(labels=None),
@@ -1078,11 +1087,6 @@ def graph_input_twice(m):
     m.graph["inputs"] = [0, 1, 0]
 
 
-@bad("concatenation")
-def graph_input_is_a_constant(m):
-    m.graph["inputs"] = [0, 1, 2]
-
-
 @bad("add")
 def graph_output_index(m):
     m.graph["outputs"] = [99]
@@ -1172,6 +1176,11 @@ def type_unknown(m):
 @bad("add")
 def type_string(m):
     tensors(m)[0]["type"] = "STRING"
+
+
+@bad("concatenation")
+def type_string_of_a_constant(m):
+    tensors(m)[2]["type"] = "STRING"
 
 
 @bad("variable")

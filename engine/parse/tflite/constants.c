@@ -223,6 +223,10 @@ static enum ifd_code make_dense(struct ifd_tflite_build *b, const struct ifd_tfl
 static enum ifd_code take_content(struct ifd_tflite_build *b, const struct ifd_tflite_tensor *t,
                                   const struct ifd_desc *desc, struct ifd_bytes *content)
 {
+    if (desc->dtype == IFD_STR) {
+        return ifd_fail(b->err, IFD_UNSUPPORTED, "tensor " NAME_FORMAT " is a constant of strings",
+                        t->name);
+    }
     if (t->sparsity) {
         return make_dense(b, t, desc, content);
     }
@@ -260,6 +264,14 @@ static enum ifd_code take_zeros(struct ifd_tflite_build *b, const struct ifd_des
     return IFD_OK;
 }
 
+bool ifd_tflite_has_content(const struct ifd_tflite_build *b, uint32_t tensor,
+                            struct ifd_bytes *ret)
+{
+    const uint32_t buffer = b->g->tensor[tensor].buffer;
+    return buffer < b->model->buffer_count &&
+           ifd_tflite_content(&b->model->buffer[buffer], b->file, ret) && ret->size > 0;
+}
+
 /* check.c checked that the tensor has content, or no elements, or is a variable. */
 enum ifd_code ifd_tflite_add_constant(struct ifd_tflite_build *b, uint32_t tensor, uint32_t *ret)
 {
@@ -270,8 +282,7 @@ enum ifd_code ifd_tflite_add_constant(struct ifd_tflite_build *b, uint32_t tenso
         return code;
     }
     const struct ifd_desc *desc = &b->graph->value[*ret].desc;
-    if (t->buffer < b->model->buffer_count &&
-        ifd_tflite_content(&b->model->buffer[t->buffer], b->file, &content) && content.size > 0) {
+    if (ifd_tflite_has_content(b, tensor, &content)) {
         code = take_content(b, t, desc, &content);
     } else if (t->is_variable) {
         code = take_zeros(b, desc, &content);

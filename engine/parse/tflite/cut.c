@@ -128,9 +128,8 @@ static void mark_tensors(const struct ifd_tflite_build *b, const struct ifd_tfli
 static bool is_in_file(const struct ifd_tflite_build *b, uint32_t tensor)
 {
     struct ifd_bytes content = {0};
-    const uint32_t buffer = b->g->tensor[tensor].buffer;
     return b->graph->value[b->value_of[tensor]].is_constant &&
-           ifd_tflite_content(&b->model->buffer[buffer], b->file, &content) && content.size > 0;
+           ifd_tflite_has_content(b, tensor, &content);
 }
 
 static void add_tensors(const struct ifd_tflite_build *b, struct ifd_cutter *cutter,

@@ -176,20 +176,26 @@ static enum ifd_code read_labels(struct ports *p, const struct ifd_tflite_port_i
     return split_lines(p, text, port);
 }
 
+/* Metadata are those of the file's inputs or outputs, in their order. */
 static enum ifd_code describe(struct ports *p, const struct ifd_tflite_port_info *info,
-                              uint32_t info_count, struct ifd_port *port, uint32_t count,
-                              bool is_input)
+                              uint32_t info_count, struct ifd_port *port, bool is_input)
 {
+    const struct ifd_tflite_ints *tensors = is_input ? &p->b->g->input : &p->b->g->output;
+    struct ifd_bytes content = {0};
     enum ifd_code code = IFD_OK;
-    for (uint32_t i = 0; code == IFD_OK && i < count && i < info_count; i++) {
-        code = read_text(p, info[i].description, &port[i].description);
+    for (uint32_t i = 0; code == IFD_OK && i < tensors->count && i < info_count; i++) {
+        if (is_input && ifd_tflite_has_content(p->b, (uint32_t)tensors->value[i], &content)) {
+            continue; /* no port */
+        }
+        code = read_text(p, info[i].description, &port->description);
         if (code == IFD_OK) {
-            code = is_input ? read_normalization(p, &info[i], &port[i])
-                            : read_labels(p, &info[i], &port[i]);
+            code =
+                is_input ? read_normalization(p, &info[i], port) : read_labels(p, &info[i], port);
         }
         if (code != IFD_OK) {
-            ifd_err_prefix(p->err, "metadata of " NAME_FORMAT, port[i].name);
+            ifd_err_prefix(p->err, "metadata of " NAME_FORMAT, port->name);
         }
+        port++;
     }
     return code;
 }
@@ -210,10 +216,9 @@ static enum ifd_code read_metadata(struct ports *p, const struct ifd_tflite_buff
     if (code != IFD_OK) {
         return code;
     }
-    code = describe(p, info.input, info.input_count, parsed->input, p->graph->input_count, true);
+    code = describe(p, info.input, info.input_count, parsed->input, true);
     if (code == IFD_OK) {
-        code = describe(p, info.output, info.output_count, parsed->result, parsed->result_count,
-                        false);
+        code = describe(p, info.output, info.output_count, parsed->result, false);
     }
     return code;
 }
@@ -273,7 +278,7 @@ enum ifd_code ifd_tflite_ports(struct ifd_tflite_build *b, struct ifd_parsed *re
     enum ifd_code code = read_text(&p, model->description, &parsed.description);
     if (code == IFD_OK) {
         code = b->options->resume ? take_unnamed(&p, p.graph->input_count, &parsed.input)
-                                  : name_ports(&p, &b->g->input, "input", &parsed.input);
+                                  : name_ports(&p, &b->input, "input", &parsed.input);
     }
     if (code == IFD_OK) {
         code = name_ports(&p, &b->g->output, "output", &parsed.output);
@@ -285,7 +290,7 @@ enum ifd_code ifd_tflite_ports(struct ifd_tflite_build *b, struct ifd_parsed *re
         code = code == IFD_OK ? take_unnamed(&p, p.graph->output_count, &parsed.output) : code;
     }
     for (uint32_t i = 0; code == IFD_OK && i < states; i++) {
-        parsed.input[b->g->input.count + i].begin = b->state[i].begin;
+        parsed.input[b->input.count + i].begin = b->state[i].begin;
     }
     if (code == IFD_OK) {
         code = find_metadata(&p, &parsed);

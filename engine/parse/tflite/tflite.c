@@ -114,9 +114,27 @@ static void decide_shape(struct ifd_tflite_build *b, uint32_t tensor, struct ifd
     ifd_parse_note_open(&file, ret_declared, b->parsed);
 }
 
+/* As LiteRT has it, an input with content is a constant. */
+static enum ifd_code find_inputs(struct ifd_tflite_build *b)
+{
+    const struct ifd_tflite_ints *all = &b->g->input;
+    int32_t *input = ifd_arena_take_array(b->scratch, all->count, sizeof(*input));
+    struct ifd_bytes content = {0};
+    if (!input) {
+        return ifd_arena_fail(b->scratch, all->count * sizeof(*input), b->err);
+    }
+    b->input.value = input;
+    for (uint32_t i = 0; i < all->count; i++) {
+        if (!ifd_tflite_has_content(b, (uint32_t)all->value[i], &content)) {
+            input[b->input.count++] = all->value[i];
+        }
+    }
+    return IFD_OK;
+}
+
 static enum ifd_code build_inputs(struct ifd_tflite_build *b)
 {
-    const struct ifd_tflite_ints *input = &b->g->input;
+    const struct ifd_tflite_ints *input = &b->input;
     uint32_t *ret = ifd_arena_take_array(b->scratch, input->count, sizeof(*ret));
     b->main_input = ret;
     b->declared = ifd_arena_take_array(b->scratch, input->count, sizeof(*b->declared));
@@ -133,13 +151,6 @@ static enum ifd_code build_inputs(struct ifd_tflite_build *b)
         code = ifd_tflite_check_bytes(b, ret[i]);
         if (code != IFD_OK) {
             return code;
-        }
-        struct ifd_bytes content = {0};
-        const uint32_t buffer = b->g->tensor[input->value[i]].buffer;
-        if (buffer < b->model->buffer_count &&
-            ifd_tflite_content(&b->model->buffer[buffer], b->file, &content) && content.size > 0) {
-            return ifd_fail(b->err, IFD_UNSUPPORTED,
-                            "input " NAME_FORMAT " of the model is a constant", v->name);
         }
         b->main_input_count++;
     }
@@ -178,7 +189,8 @@ static enum ifd_code begin_graph(struct ifd_tflite_build *b)
     if (b->options->resume) {
         return ifd_tflite_take_resumed(b);
     }
-    const enum ifd_code code = build_inputs(b);
+    enum ifd_code code = find_inputs(b);
+    code = code == IFD_OK ? build_inputs(b) : code;
     return code == IFD_OK ? ifd_tflite_find_variables(b) : code;
 }
 
@@ -237,7 +249,7 @@ static void declare_shapes(const struct ifd_tflite_build *b)
 {
     struct ifd_parsed *parsed = b->parsed;
     const struct ifd_tflite_subgraph *g = b->g;
-    for (uint32_t i = 0; b->declared && i < g->input.count; i++) {
+    for (uint32_t i = 0; i < b->input.count; i++) {
         parsed->input[i].desc.shape = b->declared[i];
     }
     for (uint32_t i = 0; !parsed->cut.is_cut && i < g->output.count; i++) {
@@ -246,7 +258,7 @@ static void declare_shapes(const struct ifd_tflite_build *b)
     }
     for (uint32_t i = 0; i < parsed->state_count; i++) {
         const struct ifd_shape shape = b->graph->value[b->state[i].input].desc.shape;
-        parsed->input[g->input.count + i].desc.shape = shape;
+        parsed->input[b->input.count + i].desc.shape = shape;
         parsed->output[g->output.count + i].desc.shape = shape;
     }
 }

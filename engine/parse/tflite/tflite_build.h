@@ -45,10 +45,11 @@ struct ifd_tflite_build {
     bool is_initializing;           /* CALL_ONCE: everything is computed at once */
     bool *is_initialized;           /* per subgraph that CALL_ONCE names */
     /* Content that only a run finds (cut.c). */
-    uint32_t node;        /* of the model's subgraph, that is being built */
-    uint32_t wanted;      /* value whose content nobody knows yet, or IFD_NONE */
-    uint32_t *resumed;    /* per value of options->resume */
-    uint32_t *main_input; /* values: inputs of the main graph */
+    uint32_t node;                /* of the model's subgraph, that is being built */
+    uint32_t wanted;              /* value whose content nobody knows yet, or IFD_NONE */
+    uint32_t *resumed;            /* per value of options->resume */
+    struct ifd_tflite_ints input; /* tensors: inputs of the model, without constants */
+    uint32_t *main_input;         /* values: inputs of the main graph */
     uint32_t main_input_count;
     struct ifd_tflite_room room[IFD_TFLITE_ROOMS]; /* results of the wanted size */
     uint32_t room_count;
@@ -81,7 +82,10 @@ IFD_NODISCARD enum ifd_code ifd_tflite_build_operator(struct ifd_tflite_build *b
 /** Adds a value like a tensor of the subgraph, which becomes the tensor's. (values.c) */
 IFD_NODISCARD enum ifd_code ifd_tflite_add_value(struct ifd_tflite_build *b, uint32_t tensor,
                                                  uint32_t *ret);
-/** The same for a tensor with content. (constants.c) */
+/** Has the file content of a tensor of the subgraph? (constants.c) */
+bool ifd_tflite_has_content(const struct ifd_tflite_build *b, uint32_t tensor,
+                            struct ifd_bytes *ret);
+/** As ifd_tflite_add_value for a tensor with content. (constants.c) */
 IFD_NODISCARD enum ifd_code ifd_tflite_add_constant(struct ifd_tflite_build *b, uint32_t tensor,
                                                     uint32_t *ret);
 

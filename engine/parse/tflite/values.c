@@ -19,8 +19,6 @@ static enum ifd_code check_usable(const struct ifd_tflite_build *b,
         return ifd_fail(b->err, IFD_UNSUPPORTED,
                         "tensor " NAME_FORMAT " has type %d, which is not supported", t->name,
                         t->type);
-    } else if (ret->dtype == IFD_STR) {
-        why = "has type string";
     }
     if (why) {
         return ifd_fail(b->err, IFD_UNSUPPORTED,

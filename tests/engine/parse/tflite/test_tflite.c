@@ -154,6 +154,22 @@ static void detection_options_are_read_from_a_flexbuffer(void)
     parse_file_close(&f);
 }
 
+static void an_input_with_content_is_a_constant(void)
+{
+    struct parse_file f;
+    open_good(&f, "constant_input");
+    REQUIRE(f.graph.input_count == 2);
+    EXPECT_TEXT(f.parsed.input[0].name, "a");
+    EXPECT_TEXT(f.parsed.input[0].description, "about a");
+    EXPECT_TEXT(f.parsed.input[1].name, "b");
+    EXPECT_TEXT(f.parsed.input[1].description, "about b");
+    EXPECT_INT(f.parsed.input[1].desc.shape.dim[1], 4);
+    const struct ifd_value *c = &f.graph.value[f.graph.node[0].input[2]];
+    EXPECT(c->is_constant);
+    EXPECT_BYTES(c->data.data, ((const float[]){1, 2, 3}), 12);
+    parse_file_close(&f);
+}
+
 static void ports_have_names_labels_and_normalization(void)
 {
     static const char *const models[] = {"metadata_deflated", "metadata_stored",
@@ -359,6 +375,7 @@ int main(int argc, char **argv)
         T(a_shape_computed_from_a_shape_becomes_an_attribute),
         T(squeeze_and_expand_dims_become_reshapes),
         T(detection_options_are_read_from_a_flexbuffer),
+        T(an_input_with_content_is_a_constant),
         T(ports_have_names_labels_and_normalization),
         T(content_behind_the_flatbuffer_is_found),
         T(tensors_of_one_buffer_share_one_copy),
