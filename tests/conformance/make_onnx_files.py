@@ -1,5 +1,6 @@
 """Writes the models of tests/conformance/onnx: operators of other domains and quantized ones, with
-inputs and the answers of ONNX Runtime, both as constants that no node reads.
+inputs and the answers of ONNX Runtime, both as constants that no node reads; and casts to and from
+numbers of 8 bits and less.
 
     python tests/conformance/make_onnx_files.py [name …]     needs onnx and onnxruntime from PyPI
 """
@@ -7,6 +8,7 @@ inputs and the answers of ONNX Runtime, both as constants that no node reads.
 import pathlib
 import sys
 
+import ml_dtypes
 import numpy as np
 import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
@@ -325,9 +327,50 @@ def ml():
               [x], **classes)
 
 
+def outside(x):
+    """Numbers of 8 bits and less as they come in and go out."""
+    if x.dtype.type.__module__ != "ml_dtypes":
+        return x
+    return x.view(U8) if "float" in x.dtype.name else x.astype(S8 if x.dtype.name[0] == "i" else U8)
+
+
+def narrow():
+    """Casts to and from these, beside ml_dtypes: all numbers that there are, and numbers on,
+    between and beyond those."""
+    for name in ("FLOAT8E4M3FN", "FLOAT8E4M3FNUZ", "FLOAT8E5M2", "FLOAT8E5M2FNUZ", "FLOAT4E2M1",
+                 "INT4", "UINT4", "INT2", "UINT2"):
+        if sys.argv[1:] and "narrow_" + name.lower() not in sys.argv[1:]:
+            continue
+        kind = TensorProto.DataType.Value(name)
+        dtype = helper.tensor_dtype_to_np_dtype(kind)
+        is_real = name.startswith("FLOAT")
+        codes = np.arange(256 if "8" in name else 16, dtype=U8).view(dtype) if is_real else \
+            np.arange(ml_dtypes.iinfo(dtype).min, ml_dtypes.iinfo(dtype).max + 1).astype(dtype)
+        c = codes[np.isfinite(codes.astype(F))]
+        steps = np.sort(np.unique(c.astype(F)))
+        x = np.concatenate([steps, (steps[1:] + steps[:-1]) / 2, steps * F(1.03), real(40, scale=4),
+                            [-0.0, 1e-30, 1e30, -1e30, np.inf, -np.inf, np.nan]]).astype(F)
+        x = x if is_real else np.arange(-20, 20.5, 0.5, dtype=F)
+        most = steps[-1]
+        saturated = np.where(np.isnan(x), x, np.clip(x, -most, most)) if is_real else x
+        ports = [("x", x, TensorProto.FLOAT), ("c", c, kind), ("y", x.astype(dtype), kind),
+                 ("z", c.astype(F), TensorProto.FLOAT), ("s", saturated.astype(dtype), kind)]
+        infos = [helper.make_tensor_value_info(n, k, a.shape) for n, a, k in ports]
+        kept = [numpy_helper.from_array(outside(a), ("given:" if n in "xc" else "wanted:") + n)
+                for n, a, _ in ports]
+        loose = {"saturate": 0} if is_real and "8" in name else {}
+        nodes = [node("Cast", "x", "y", to=kind, **loose), node("Cast", "c", "z", to=1),
+                 node("Cast", "x", "s", to=kind)]
+        graph = helper.make_graph(nodes, "g", infos[:2], infos[2:], kept)
+        made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 25)], ir_version=13)
+        made.producer_name = f"answers: ml_dtypes {ml_dtypes.__version__}"
+        (FOLDER / f"narrow_{name.lower()}.onnx").write_bytes(made.SerializeToString())
+        print("narrow_" + name.lower())
+
+
 def main():
     FOLDER.mkdir(exist_ok=True)
-    for make in (layers, normalizations, attention, blocks, integers, qlinear, ml):
+    for make in (layers, normalizations, attention, blocks, integers, qlinear, ml, narrow):
         make()
 
 

@@ -21,6 +21,9 @@ node's backend, and the reason where none takes it).
 | operator | TFLite | types | CpuAcc | GpuAcc |
 |---|---|---|---|---|
 """
+NARROW = """Casts and quantizations know floats of 8 bits (but for E8M0) and of 4, and whole
+numbers of 4 and 2 bits. As inputs and outputs of a model each is a byte: UINT8 with the bits of a
+float, INT8 or UINT8 with a whole number. Other operators compute these floats as f32."""
 
 
 def read(path):
@@ -82,6 +85,7 @@ def document():
     text += "\n## TFLite\n\nBeside those of the table:\n\n" + paragraph(composites())
     text += "\n## ONNX\n\nTranslated to the operators above, from opset 1 on. Of ai.onnx:\n\n"
     text += paragraph(onnx_list('""'))
+    text += "\n" + textwrap.fill(" ".join(NARROW.split()), 100) + "\n"
     text += "\nOf ai.onnx.ml (without texts):\n\n" + paragraph(onnx_list("ML"))
     text += "\nOf com.microsoft:\n\n" + paragraph(onnx_list("MS"))
     return text

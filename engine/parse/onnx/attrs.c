@@ -241,6 +241,9 @@ uint32_t ifd_onnx_constant(struct ifd_builder *b, const struct ifd_onnx_tensor *
 {
     struct ifd_desc desc;
     size_t count = 0;
+    if (b->code == IFD_OK && !tensor->is_external && ifd_onnx_is_narrow(tensor->type)) {
+        return ifd_onnx_narrow_constant(b, tensor);
+    }
     if (b->code != IFD_OK || !describe(b, tensor, &desc, &count)) {
         return IFD_NONE;
     }
@@ -249,36 +252,4 @@ uint32_t ifd_onnx_constant(struct ifd_builder *b, const struct ifd_onnx_tensor *
     }
     const uint8_t *end = tensor->raw.data + tensor->raw.size;
     return ifd_build_constant(b, &desc, tensor->raw, (size_t)(file.data + file.size - end));
-}
-
-uint32_t ifd_onnx_nibbles(struct ifd_builder *b, const struct ifd_onnx_tensor *tensor)
-{
-    struct ifd_onnx_tensor bytes = *tensor;
-    const bool is_signed = tensor->type == IFD_ONNX_INT4;
-    const size_t packed = tensor->has_raw ? tensor->raw.size : tensor->integer_count;
-    struct ifd_desc desc = {0};
-    size_t count = 0;
-    bool is_odd = packed > 0; /* the number of elements: the last half byte is none */
-    for (uint32_t d = 0; d < tensor->dim_count; d++) {
-        is_odd = is_odd && tensor->dim[d] % 2 != 0;
-    }
-    bytes.type = is_signed ? IFD_ONNX_INT8 : IFD_ONNX_UINT8;
-    bytes.has_raw = true;
-    bytes.raw.size = 2 * packed - is_odd;
-    if (b->code != IFD_OK || !describe(b, &bytes, &desc, &count)) {
-        return IFD_NONE;
-    }
-    uint8_t *data = ifd_arena_take_tensor(b->graph->arena, count);
-    if (!data) {
-        b->code = ifd_arena_fail(b->graph->arena, count, b->err);
-        return IFD_NONE;
-    }
-    for (size_t i = 0; i < count; i++) {
-        const uint8_t pair =
-            tensor->has_raw ? tensor->raw.data[i / 2] : (uint8_t)tensor->integer[i / 2];
-        const uint8_t number = i % 2 == 0 ? pair & 15 : pair >> 4;
-        data[i] = is_signed && number > 7 ? (uint8_t)(number - 16) : number;
-    }
-    return ifd_build_constant(b, &desc, (struct ifd_bytes){.data = data, .size = count},
-                              IFD_TENSOR_PAD);
 }

@@ -70,6 +70,9 @@ static uint32_t cast_as(struct ifd_onnx_call *call, uint32_t x, int64_t type)
 {
     struct ifd_builder *b = call->b;
     enum ifd_dtype dtype = IFD_F32;
+    if (ifd_onnx_is_narrow(type)) {
+        return ifd_onnx_narrowed(call, x, type);
+    }
     if (!ifd_onnx_port_dtype(type, &dtype)) {
         return ifd_build_fail(b, IFD_UNSUPPORTED, "a cast to element type %lld", (long long)type);
     }
@@ -105,7 +108,9 @@ void ifd_onnx_cast_like(struct ifd_onnx_call *call, int unused)
 {
     (void)unused;
     const enum ifd_dtype dtype = ifd_build_desc(call->b, call->input[1])->dtype;
-    call->output[0] = ifd_build_cast(call->b, call->input[0], dtype);
+    const int64_t type = ifd_onnx_narrow_type(call, 1);
+    call->output[0] = type != 0 ? ifd_onnx_narrowed(call, call->input[0], type)
+                                : ifd_build_cast(call->b, call->input[0], dtype);
 }
 
 void ifd_onnx_is_nan(struct ifd_onnx_call *call, int unused)

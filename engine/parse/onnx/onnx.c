@@ -25,10 +25,7 @@ static enum ifd_code add_initializers(struct ifd_onnx_build *build)
     const struct ifd_onnx_graph *g = build->scope->g;
     enum ifd_code code = IFD_OK;
     for (uint32_t i = 0; code == IFD_OK && i < g->initializer_count; i++) {
-        const struct ifd_onnx_tensor *tensor = &g->initializer[i];
-        const uint32_t value = ifd_onnx_has_nibbles(tensor)
-                                   ? ifd_onnx_nibbles(&build->b, tensor)
-                                   : ifd_onnx_constant(&build->b, tensor, build->file);
+        const uint32_t value = ifd_onnx_constant(&build->b, &g->initializer[i], build->file);
         code = build->b.code == IFD_OK ? ifd_onnx_define(build, g->initializer[i].name, value)
                                        : build->b.code;
     }
@@ -66,7 +63,7 @@ static enum ifd_code describe_input(struct ifd_onnx_build *build, const struct i
         return ifd_fail(build->err, IFD_UNSUPPORTED, "input \"%s\" is %s", name.s,
                         port->is_tensor ? "of unknown rank" : "no tensor");
     }
-    if (!ifd_onnx_port_dtype(port->type, &ret->dtype)) {
+    if (!ifd_onnx_outer_dtype(port->type, &ret->dtype)) {
         return ifd_fail(build->err, IFD_UNSUPPORTED, "input \"%s\" has element type %d%s", name.s,
                         port->type, port->type == IFD_ONNX_STRING ? " (string)" : "");
     }
@@ -91,8 +88,11 @@ static enum ifd_code describe_input(struct ifd_onnx_build *build, const struct i
 }
 
 /* Every type of floats is computed as f32. */
-static uint32_t inner_value(struct ifd_onnx_build *build, uint32_t input)
+static uint32_t inner_value(struct ifd_onnx_build *build, uint32_t input, int32_t type)
 {
+    if (ifd_onnx_is_narrow(type)) {
+        return ifd_onnx_from_outer(&build->b, input, type);
+    }
     const enum ifd_dtype dtype = build->b.graph->value[input].desc.dtype;
     return ifd_onnx_is_real(dtype) ? ifd_build_cast(&build->b, input, IFD_F32) : input;
 }
@@ -116,7 +116,8 @@ static enum ifd_code add_inputs(struct ifd_onnx_build *build)
                                        &input[count], build->err);
         }
         if (code == IFD_OK) {
-            code = ifd_onnx_define(build, g->input[i].name, inner_value(build, input[count]));
+            code = ifd_onnx_define(build, g->input[i].name,
+                                   inner_value(build, input[count], g->input[i].type));
         }
         code = code == IFD_OK ? build->b.code : code;
         if (code != IFD_OK) {
@@ -433,6 +434,9 @@ static uint32_t outer_value(struct ifd_onnx_build *build, uint32_t value,
                             const struct ifd_onnx_port *port)
 {
     enum ifd_dtype dtype = IFD_F32;
+    if (ifd_onnx_is_narrow(port->type)) {
+        return ifd_onnx_to_outer(&build->b, value, port->type);
+    }
     const bool is_cast = ifd_onnx_port_dtype(port->type, &dtype) && ifd_onnx_is_real(dtype) &&
                          build->b.graph->value[value].desc.dtype == IFD_F32;
     return is_cast ? ifd_build_cast(&build->b, value, dtype) : value;
@@ -523,7 +527,7 @@ static enum ifd_code check_results(const struct ifd_onnx_build *build, struct if
     for (uint32_t i = 0; i < g->output_count; i++) {
         const struct ifd_onnx_port *port = &g->output[i];
         if (!port->has_shape || port->dim_count > IFD_MAX_RANK ||
-            !ifd_onnx_port_dtype(port->type, &ports[i].desc.dtype)) {
+            !ifd_onnx_outer_dtype(port->type, &ports[i].desc.dtype)) {
             return ifd_fail(
                 build->err, IFD_UNSUPPORTED,
                 "output \"%s\": its size depends on data, and the file does not say its "

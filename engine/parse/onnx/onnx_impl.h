@@ -61,17 +61,35 @@ uint32_t ifd_onnx_input(const struct ifd_onnx_call *call, uint32_t i);
  *  none. */
 bool ifd_onnx_axes(struct ifd_onnx_call *call, uint32_t i, uint32_t rank, struct ifd_ints *ret);
 
-/** A tensor of the file as a constant: f16, bf16 and f64 become f32. */
+/** A tensor of the file as a constant: all floats become f32, whole numbers of fewer than 8 bits
+ *  numbers of 8. */
 uint32_t ifd_onnx_constant(struct ifd_builder *b, const struct ifd_onnx_tensor *tensor,
                            struct ifd_bytes file);
-/** A tensor of 4-bit numbers as a constant of 8-bit ones. */
-uint32_t ifd_onnx_nibbles(struct ifd_builder *b, const struct ifd_onnx_tensor *tensor);
 /** The type that values of an element type have here: f32 for every type of floats. False if there
  *  is none. */
 bool ifd_onnx_dtype(int64_t type, enum ifd_dtype *ret);
-/** The type that inputs and outputs of the model have, which are cast behind and in front. */
+/** The type of the engine that is the element type; false if there is none. */
 bool ifd_onnx_port_dtype(int64_t type, enum ifd_dtype *ret);
 bool ifd_onnx_is_real(enum ifd_dtype dtype);
+
+/* ---- floats of 8 and 4 bits, whole numbers of 4 and 2 bits (narrow.c) ---- */
+
+bool ifd_onnx_is_narrow(int64_t type);
+/** The type that inputs and outputs of the model have: that of ifd_onnx_port_dtype, of narrow types
+ *  the byte that holds one. False if there is none. */
+bool ifd_onnx_outer_dtype(int64_t type, enum ifd_dtype *ret);
+/** Values of a narrow type between their bytes outside and what they are inside. */
+uint32_t ifd_onnx_from_outer(struct ifd_builder *b, uint32_t x, int64_t type);
+uint32_t ifd_onnx_to_outer(struct ifd_builder *b, uint32_t x, int64_t type);
+/** x cast to a narrow type as the node's attribute "saturate" says; whole numbers wrap. */
+uint32_t ifd_onnx_narrowed(struct ifd_onnx_call *call, uint32_t x, int64_t type);
+/** Of a narrow type of whole numbers. */
+void ifd_onnx_narrow_range(int64_t type, double *ret_min, double *ret_max);
+/** Is it of floats? */
+bool ifd_onnx_is_narrow_real(int64_t type);
+/** The type of the node's input i if it is known to be a narrow one, else 0. */
+int64_t ifd_onnx_narrow_type(const struct ifd_onnx_call *call, uint32_t i);
+uint32_t ifd_onnx_narrow_constant(struct ifd_builder *b, const struct ifd_onnx_tensor *tensor);
 
 /* ---- sequences and optional values (lists.c) ---- */
 

@@ -26,8 +26,15 @@ enum ifd_onnx_type {
     IFD_ONNX_UINT32 = 12,
     IFD_ONNX_UINT64 = 13,
     IFD_ONNX_BFLOAT16 = 16,
-    IFD_ONNX_UINT4 = 21, /* two in a byte, the first in the low half */
-    IFD_ONNX_INT4 = 22
+    IFD_ONNX_FLOAT8E4M3FN = 17,
+    IFD_ONNX_FLOAT8E4M3FNUZ = 18,
+    IFD_ONNX_FLOAT8E5M2 = 19,
+    IFD_ONNX_FLOAT8E5M2FNUZ = 20,
+    IFD_ONNX_UINT4 = 21, /* several in a byte, the first in the lowest bits */
+    IFD_ONNX_INT4 = 22,
+    IFD_ONNX_FLOAT4E2M1 = 23,
+    IFD_ONNX_UINT2 = 25,
+    IFD_ONNX_INT2 = 26
 };
 
 struct ifd_onnx_tensor {
@@ -44,11 +51,6 @@ struct ifd_onnx_tensor {
     uint32_t f32_count, f64_count, integer_count;
     bool is_external;
 };
-
-static inline bool ifd_onnx_has_nibbles(const struct ifd_onnx_tensor *tensor)
-{
-    return tensor->type == IFD_ONNX_INT4 || tensor->type == IFD_ONNX_UINT4;
-}
 
 struct ifd_onnx_graph;
 

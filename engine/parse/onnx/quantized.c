@@ -380,28 +380,12 @@ static struct ifd_onnx_quant quant_of_blocks(struct ifd_onnx_call *call, int64_t
                                    repeated(call, q.zero_point, axis)};
 }
 
-/* Constants of 4 bits are kept in 8 bits (ifd_onnx_nibbles): the range of the zero point's type
- * would be too wide. */
-static bool makes_nibbles(const struct ifd_onnx_call *call)
-{
-    const struct ifd_onnx_graph *g = call->build->scope->g;
-    bool is_found = false;
-    for (uint32_t i = 0; call->node->input_count > 2 && i < g->initializer_count; i++) {
-        is_found |= ifd_onnx_has_nibbles(&g->initializer[i]) &&
-                    ifd_onnx_order(g->initializer[i].name, call->node->input[2]) == 0;
-    }
-    return is_found;
-}
-
 /* The same; without a zero point an attribute says what numbers they are. */
 static struct ifd_onnx_quant quant_of_output(struct ifd_onnx_call *call, int64_t axis)
 {
     struct ifd_onnx_quant q = quant_of_blocks(call, axis);
     const int64_t type = ifd_onnx_int(call, "output_dtype", 0);
     enum ifd_dtype dtype = IFD_U8;
-    if (makes_nibbles(call)) {
-        (void)ifd_build_fail(call->b, IFD_UNSUPPORTED, "a zero point of 4 bits, expected 8 or 16");
-    }
     if (type == 0 || q.zero_point != IFD_NONE) {
         return q;
     }
@@ -412,6 +396,38 @@ static struct ifd_onnx_quant quant_of_output(struct ifd_onnx_call *call, int64_t
     }
     q.zero_point = ifd_build_number(call->b, dtype, 0);
     return q;
+}
+
+/* x / scale as a narrow type, whose zero point is kept in a wider one. */
+static uint32_t quantize_narrow(struct ifd_onnx_call *call, int64_t type, int64_t axis)
+{
+    struct ifd_builder *b = call->b;
+    const struct ifd_onnx_quant q = quant_of_blocks(call, axis);
+    const uint32_t rank = ifd_build_desc(b, call->input[0])->shape.rank;
+    uint32_t y = ifd_build_binary(b, IFD_OP_DIV, call->input[0], along(b, q.scale, rank, axis));
+    y = ifd_onnx_is_narrow_real(type) ? y : ifd_build_unary(b, IFD_OP_ROUND, y);
+    if (q.zero_point != IFD_NONE) {
+        const uint32_t zero = ifd_build_cast(b, along(b, q.zero_point, rank, axis), IFD_F32);
+        y = ifd_build_binary(b, IFD_OP_ADD, y, zero);
+    }
+    if (!ifd_onnx_is_narrow_real(type)) {
+        double min = 0, max = 0;
+        ifd_onnx_narrow_range(type, &min, &max);
+        y = ifd_build_clamp(b, y, min, max);
+    }
+    return ifd_onnx_narrowed(call, y, type);
+}
+
+static uint32_t quantize_linear(struct ifd_onnx_call *call, int64_t axis)
+{
+    const int64_t given = ifd_onnx_narrow_type(call, 2);
+    const int64_t type = given != 0 ? given : ifd_onnx_int(call, "output_dtype", 0);
+    if (ifd_onnx_is_narrow(type)) {
+        return quantize_narrow(call, type, axis);
+    }
+    const uint32_t fused = ifd_onnx_fused_qdq(call);
+    return fused == IFD_NONE ? quantize(call->b, call->input[0], quant_of_output(call, axis), axis)
+                             : fused;
 }
 
 static uint32_t q_binary(struct ifd_onnx_call *call, enum ifd_op op)
@@ -432,8 +448,7 @@ void ifd_onnx_quantized(struct ifd_onnx_call *call, int which)
     uint32_t y = IFD_NONE, dynamic[3];
     switch ((enum ifd_onnx_quantized)which) {
     case IFD_ONNX_QUANTIZE:
-        y = ifd_onnx_fused_qdq(call);
-        y = y == IFD_NONE ? quantize(b, call->input[0], quant_of_output(call, axis), axis) : y;
+        y = quantize_linear(call, axis);
         break;
     case IFD_ONNX_DEQUANTIZE:
         y = dequantize(b, call->input[0], quant_of_blocks(call, axis), axis);
