@@ -53,6 +53,8 @@ class Console(support.ServerCase):
             "models/tflite/coco_ssd_mobilenet_v1_1.0_quant.tflite"))
         support.add_model(folder, "vww", support.shared("models/tflite/vww_96_int8.tflite"),
                           config=VWW)
+        support.add_model(folder, "deeplab", support.shared(
+            "models/tflite/deeplabv3_257_float.tflite"))
         (folder / "vww/labels.txt").write_text(f"{MARKUP}empty\n{MARKUP}person\n")
         shutil.copytree(support.REPOSITORY / "simple", folder / "simple")
         for name, config in (("reason", f'backend: "{MARKUP}"'),
@@ -69,7 +71,7 @@ class Console(support.ServerCase):
 
     def open_models(self):
         self.open()
-        self.page.wait(f"{ROWS}.length === 6")
+        self.page.wait(f"{ROWS}.length === 7")
 
     def choose(self, model):
         self.page.run(press(model, model))
@@ -150,6 +152,33 @@ class Console(support.ServerCase):
         self.assertEqual(self.page.run("document.getElementById('drawn').naturalWidth"),
                          wanted["image"]["width"])
         self.assert_quiet()
+
+    def test_picture_shows_the_share_of_each_segment(self):
+        self.open_models()
+        self.choose("deeplab")
+        path = support.shared("images/cats_and_dogs.jpg")
+        wanted = json.loads(self.server.ask("POST", "/v2/models/deeplab/infer", path.read_bytes(),
+                                            {"Content-Type": "image/jpeg"}).data)["segments"]
+        self.page.choose_file("#picture", path)
+        self.page.run("document.querySelector('#try button').click()")
+        self.page.wait("document.querySelector('#found tbody')")
+        self.assertEqual(self.page.run("[...document.querySelectorAll('#found tbody tr')].map("
+                                       "(row) => [...row.cells].map((cell) => cell.textContent))"),
+                         [[each["label"], f"{each['area']:.4f}"] for each in wanted])
+        self.assertGreater(len(wanted), 1)
+
+    def test_hidden_page_asks_nothing(self):
+        self.page.call("Page.addScriptToEvaluateOnNewDocument", source="""
+            setInterval = (what) => { tick = what; };
+            hide = (value) => Object.defineProperty(document, "hidden",
+                                                    {value, configurable: true});
+            asked = 0; ask_server = fetch;
+            fetch = (...what) => { asked++; return ask_server(...what); };""")
+        self.open_models()
+        self.page.wait(text("ready") + " !== 'asking the server'")
+        for event in ("tick()", "document.dispatchEvent(new Event('visibilitychange'))"):
+            for hidden, asked in (("true", 0), ("false", 1)):
+                self.assertEqual(self.page.run(f"asked = 0; hide({hidden}); {event}; asked"), asked)
 
     def test_steps_and_graph_have_the_colours_of_their_backends(self):
         self.open_models()
