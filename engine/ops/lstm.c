@@ -10,26 +10,34 @@
 extern const struct ifd_op_def ifd_op_lstm;
 
 /* Inputs: the sequence; for each gate the weights of the input, of the state, and the bias; state
- * and cell before the first step, 0 if they are absent. The input gate may be absent: it is
- * 1 - forget gate then. Outputs: the sequence, and if there are three, state and cell. */
+ * and cell before the first step, 0 if they are absent; weights by which gates see the cell; for
+ * each gate the weights of its normalization; weights and bias that make the state of the cells'
+ * results. The input gate may be absent: it is 1 - forget gate then. Outputs: the sequence, and if
+ * there are three, state and cell. */
 enum { INPUT_GATE, FORGET_GATE, CELL_GATE, OUTPUT_GATE, GATES };
 #define WEIGHTS(gate)   (1u + (gate))
 #define RECURRENT(gate) (5u + (gate))
 #define BIAS(gate)      (9u + (gate))
 #define STATE           13u
 #define CELL            14u
-#define INPUTS          15
-#define GATE_SCALE      0x1p-12
+#define PEEPHOLE(gate)  (15u + ((gate) == OUTPUT_GATE ? 2u : (gate))) /* not of CELL_GATE */
+#define NORM(gate)      (18u + (gate))
+#define PROJECTION      22u
+#define PROJECTION_BIAS 23u
+#define INPUTS          24
+#define NORM_SCALE_MAX  0x1p17f            /* its multiplier is shifted by 12 more bits */
+#define ROOT_ONE        (INT64_C(1) << 10) /* a deviation before it is normalized */
 
 struct sizes {
-    int64_t batch, steps, input, cells;
+    int64_t batch, steps, input, cells, width; /* width: of the state */
 };
 
 static struct sizes sizes_of(const struct ifd_lstm_attrs *attrs, const struct ifd_shape *x,
                              const struct ifd_shape *recurrent)
 {
     const uint32_t time = attrs->time_major ? 0 : 1;
-    return (struct sizes){x->dim[1 - time], x->dim[time], x->dim[2], recurrent->dim[0]};
+    return (struct sizes){x->dim[1 - time], x->dim[time], x->dim[2], recurrent->dim[0],
+                          recurrent->dim[1]};
 }
 
 /* ---- shape rule ---- */
@@ -48,23 +56,68 @@ static enum ifd_code check_matrix(const struct ifd_infer *in, uint32_t i, int64_
     return ifd_infer_per_tensor(in->def, "weights", desc, err);
 }
 
+static enum ifd_code check_vector(const struct ifd_infer *in, uint32_t i, enum ifd_dtype dtype,
+                                  int64_t count, struct ifd_err *err)
+{
+    const struct ifd_desc *desc = ifd_infer_input(in, i);
+    if (!desc || desc->dtype != dtype || desc->shape.rank != 1 || desc->shape.dim[0] != count) {
+        return ifd_fail(err, IFD_INVALID, "lstm: input %u is no %s [%lld]", i,
+                        ifd_dtype_name(dtype), (long long)count);
+    }
+    return dtype == IFD_S16 ? ifd_infer_per_tensor(in->def, "weights", desc, err) : IFD_OK;
+}
+
 static enum ifd_code check_gate(const struct ifd_infer *in, uint32_t gate, const struct sizes *s,
                                 struct ifd_err *err)
 {
-    const struct ifd_desc *bias = ifd_infer_input(in, BIAS(gate));
     enum ifd_code code = check_matrix(in, WEIGHTS(gate), s->cells, s->input, err);
     if (code == IFD_OK) {
-        code = check_matrix(in, RECURRENT(gate), s->cells, s->cells, err);
+        code = check_matrix(in, RECURRENT(gate), s->cells, s->width, err);
     }
-    if (code == IFD_OK && (!bias || bias->dtype != IFD_S32 || bias->shape.rank != 1 ||
-                           bias->shape.dim[0] != s->cells)) {
-        code = ifd_fail(err, IFD_INVALID, "lstm: input %u is no s32 [%lld]", BIAS(gate),
-                        (long long)s->cells);
+    if (code == IFD_OK) {
+        code = check_vector(in, BIAS(gate), IFD_S32, s->cells, err);
+    }
+    if (code == IFD_OK && gate != CELL_GATE && ifd_infer_input(in, PEEPHOLE(gate))) {
+        code = check_vector(in, PEEPHOLE(gate), IFD_S16, s->cells, err);
+    }
+    if (code == IFD_OK && ifd_infer_input(in, NORM(gate))) {
+        code = check_vector(in, NORM(gate), IFD_S16, s->cells, err);
+    }
+    if (code == IFD_OK && ifd_infer_input(in, NORM(gate)) &&
+        ifd_ref_scale(ifd_infer_input(in, NORM(gate))) > NORM_SCALE_MAX) {
+        code = ifd_fail(err, IFD_UNSUPPORTED, "lstm: input %u has scale %g, limit %g", NORM(gate),
+                        (double)ifd_ref_scale(ifd_infer_input(in, NORM(gate))),
+                        (double)NORM_SCALE_MAX);
     }
     return code;
 }
 
-/* Both or none, [batch, cells]; the state is quantized as the output is. */
+static enum ifd_code check_projection(const struct ifd_infer *in, const struct sizes *s,
+                                      struct ifd_err *err)
+{
+    if (!ifd_infer_input(in, PROJECTION)) {
+        return s->width == s->cells
+                   ? IFD_OK
+                   : ifd_fail(err, IFD_INVALID, "lstm: a state of %lld for %lld cells",
+                              (long long)s->width, (long long)s->cells);
+    }
+    if (s->cells == 0) {
+        return ifd_fail(err, IFD_INVALID, "lstm: a projection of no cells");
+    }
+    const enum ifd_code code = check_matrix(in, PROJECTION, s->width, s->cells, err);
+    return code == IFD_OK && ifd_infer_input(in, PROJECTION_BIAS)
+               ? check_vector(in, PROJECTION_BIAS, IFD_S32, s->width, err)
+               : code;
+}
+
+/* State [batch, width] and cell [batch, cells]. */
+static void shapes_of(const struct sizes *s, struct ifd_shape *shape)
+{
+    shape[0] = (struct ifd_shape){.rank = 2, .dim = {s->batch, s->width}};
+    shape[1] = (struct ifd_shape){.rank = 2, .dim = {s->batch, s->cells}};
+}
+
+/* Both or none; the state is quantized as the output is. */
 static enum ifd_code check_states(const struct ifd_infer *in, const struct ifd_desc *output,
                                   const struct ifd_shape *shape, struct ifd_err *err)
 {
@@ -73,10 +126,10 @@ static enum ifd_code check_states(const struct ifd_infer *in, const struct ifd_d
         return IFD_OK;
     }
     if (!state || !cell || state->dtype != IFD_S8 || cell->dtype != IFD_S16 ||
-        !ifd_shape_equal(&state->shape, shape) || !ifd_shape_equal(&cell->shape, shape) ||
+        !ifd_shape_equal(&state->shape, &shape[0]) || !ifd_shape_equal(&cell->shape, &shape[1]) ||
         !ifd_quant_equal(state, &output[0])) {
-        return ifd_fail(err, IFD_INVALID, "lstm: no state s8 %s like the output and cell s16",
-                        ifd_shape_text(shape).s);
+        return ifd_fail(err, IFD_INVALID, "lstm: no state s8 %s like the output and cell s16 %s",
+                        ifd_shape_text(&shape[0]).s, ifd_shape_text(&shape[1]).s);
     }
     return IFD_OK;
 }
@@ -92,7 +145,7 @@ static enum ifd_code infer_states(const struct ifd_infer *in, struct ifd_desc *o
     for (uint32_t i = 1; code == IFD_OK && i < in->output_count; i++) {
         code = ifd_infer_output_dtype(in->def, output, i, dtypes[i], err);
         if (code == IFD_OK) {
-            code = ifd_infer_output(in->def, output, i, shape, err);
+            code = ifd_infer_output(in->def, output, i, &shape[i - 1], err);
         }
     }
     if (code == IFD_OK && in->output_count == 3 && !ifd_quant_equal(&output[1], &output[0])) {
@@ -136,27 +189,31 @@ static enum ifd_code lstm_infer(const struct ifd_infer *in, struct ifd_desc *out
          code == IFD_OK && gate < GATES; gate++) {
         code = check_gate(in, gate, &s, err);
     }
-    const struct ifd_shape shape = {.rank = 3, .dim = {x->dim[0], x->dim[1], s.cells}};
-    const struct ifd_shape state = {.rank = 2, .dim = {s.batch, s.cells}};
+    const struct ifd_shape shape = {.rank = 3, .dim = {x->dim[0], x->dim[1], s.width}};
+    struct ifd_shape states[2];
+    shapes_of(&s, states);
     if (code == IFD_OK) {
-        code = check_states(in, output, &state, err);
+        code = check_projection(in, &s, err);
     }
     if (code == IFD_OK) {
-        code = infer_states(in, output, &state, err);
+        code = check_states(in, output, states, err);
+    }
+    if (code == IFD_OK) {
+        code = infer_states(in, output, states, err);
     }
     return code == IFD_OK ? ifd_infer_output(def, output, 0, &shape, err) : code;
 }
 
-/* Cell and gates in 16 bits. */
+/* Cell and gates in 16 bits, results of the cells in 8. */
 static enum ifd_code lstm_scratch(const struct ifd_infer *in, const struct ifd_desc *output,
                                   size_t *ret_bytes, struct ifd_err *err)
 {
-    const struct ifd_shape *shape = &output[0].shape;
-    const int64_t batch = shape->dim[0] > shape->dim[1] ? shape->dim[0] : shape->dim[1];
-    (void)in;
-    if (!ifd_size_mul((size_t)batch * (GATES + 1) * sizeof(int16_t), (size_t)shape->dim[2],
+    const struct sizes s = sizes_of(in->attrs, &in->input[0].desc->shape,
+                                    &ifd_infer_input(in, RECURRENT(OUTPUT_GATE))->shape);
+    (void)output;
+    if (!ifd_size_mul((size_t)s.batch * ((GATES + 1) * sizeof(int16_t) + 1), (size_t)s.cells,
                       ret_bytes)) {
-        return ifd_fail(err, IFD_TOO_LARGE, "lstm: %lld cells", (long long)shape->dim[2]);
+        return ifd_fail(err, IFD_TOO_LARGE, "lstm: %lld cells", (long long)s.cells);
     }
     return IFD_OK;
 }
@@ -166,6 +223,22 @@ static enum ifd_code lstm_scratch(const struct ifd_infer *in, const struct ifd_d
 static int16_t saturate(int64_t x)
 {
     return (int16_t)(x > INT16_MAX ? INT16_MAX : x < INT16_MIN ? INT16_MIN : x);
+}
+
+static bool has(const struct ifd_ref_call *call, uint32_t i)
+{
+    return i < call->input_count && call->in[i];
+}
+
+/* weights[row, :] · (x - zero) + bias, wrapping */
+static int32_t dot(const int8_t *weights, const int8_t *x, int64_t depth, int32_t zero,
+                   int32_t bias)
+{
+    uint32_t sum = (uint32_t)bias;
+    for (int64_t k = 0; k < depth; k++) {
+        sum += (uint32_t)(weights[k] * (x[k] - zero));
+    }
+    return (int32_t)sum;
 }
 
 /* gate[n, c] += scaled sum of weights[c, :] (x[n, :] - zero) */
@@ -181,46 +254,102 @@ static void add_product(const struct product *p, const struct sizes *s, int16_t 
 {
     for (int64_t n = 0; n < s->batch; n++) {
         for (int64_t c = 0; c < s->cells; c++) {
-            int32_t sum = p->bias ? p->bias[c] : 0;
-            for (int64_t k = 0; k < p->depth; k++) {
-                sum += p->weights[c * p->depth + k] * (p->x[n * p->stride + k] - p->zero);
-            }
+            const int32_t sum = dot(p->weights + c * p->depth, p->x + n * p->stride, p->depth,
+                                    p->zero, p->bias ? p->bias[c] : 0);
             int16_t *y = &gate[n * s->cells + c];
             *y = saturate((int64_t)*y + ifd_requantize_double(sum, p->factor));
         }
     }
 }
 
-static struct ifd_multiplier factor_of(const struct ifd_desc *weights, const struct ifd_desc *x)
+static struct ifd_multiplier factor_of(const struct ifd_ref_call *call, uint32_t gate,
+                                       const struct ifd_desc *weights, const struct ifd_desc *x)
 {
+    const struct ifd_lstm_attrs *attrs = call->attrs;
     const float scale = ifd_ref_scale(weights) * ifd_ref_scale(x);
-    return ifd_multiplier((double)(scale / (float)GATE_SCALE));
+    return ifd_multiplier((double)(scale / attrs->gate_scale[gate]));
+}
+
+/* What the gate sees of the cells. LiteRT takes the width of the state for the number of cells: if
+ * it is less, only so many are seen. (Of a batch it sees those of the first samples; here samples
+ * are alike.) */
+static void add_cells(const struct ifd_ref_call *call, const struct sizes *s, uint32_t gate,
+                      const int16_t *cell, int16_t *ret)
+{
+    const struct ifd_lstm_attrs *attrs = call->attrs;
+    const int16_t *weights = call->input[PEEPHOLE(gate)];
+    const double scale =
+        ldexp((double)ifd_ref_scale(call->in[PEEPHOLE(gate)]), attrs->cell_exponent);
+    const struct ifd_multiplier factor =
+        ifd_multiplier((double)(float)(scale / (double)attrs->gate_scale[gate]));
+    const int64_t seen = s->width < s->cells ? s->width : s->cells;
+    for (int64_t i = 0; i < s->batch * s->cells; i++) {
+        if (i % s->cells < seen) {
+            const int32_t product = weights[i % s->cells] * cell[i];
+            ret[i] = saturate((int64_t)ret[i] + ifd_requantize_double(product, factor));
+        }
+    }
+}
+
+/* (x - mean) / deviation * weights + bias of a sample, in 2^-12. LiteRT scales the variance by
+ * 2^20 / count, rounded down. */
+static void normalize(const struct ifd_ref_call *call, int64_t count, uint32_t gate, int16_t *x)
+{
+    const float scale = ifd_ref_scale(call->in[NORM(gate)]);
+    const int16_t *weights = call->input[NORM(gate)];
+    const int32_t *bias = call->input[BIAS(gate)];
+    struct ifd_multiplier factor = ifd_multiplier((double)scale);
+    factor.shift += 12;
+    int64_t sum = 0, squares = 0;
+    for (int64_t c = 0; c < count; c++) {
+        sum += x[c];
+        squares += x[c] * x[c];
+    }
+    const int64_t mean = sum * ROOT_ONE / count;
+    const int64_t variance =
+        (squares * (ROOT_ONE * ROOT_ONE / count) - mean * mean) / (ROOT_ONE * ROOT_ONE);
+    const int32_t least = (int32_t)ifd_ref_clamp_f32(10000 * scale, 1, NORM_SCALE_MAX);
+    const struct ifd_multiplier root =
+        ifd_ref_inverse_root(variance < 1 ? least : (int32_t)variance);
+    for (int64_t c = 0; c < count; c++) {
+        const int32_t deviation = (int32_t)(ROOT_ONE * x[c] - mean);
+        const int64_t real = (int64_t)ifd_requantize_double(deviation, root) * weights[c] + bias[c];
+        const int64_t half = real > 0 ? ROOT_ONE / 2 : -ROOT_ONE / 2;
+        x[c] = saturate(ifd_requantize_double((int32_t)((real + half) / ROOT_ONE), factor));
+    }
 }
 
 /* One gate of one step: x and state lie in the input and in the output before it. */
 static void compute_gate(const struct ifd_ref_call *call, const struct sizes *s, uint32_t gate,
                          const int8_t *x, int64_t x_stride, const int8_t *state,
-                         int64_t state_stride, int16_t *ret)
+                         int64_t state_stride, const int16_t *cell, int16_t *ret)
 {
     const size_t count = (size_t)(s->batch * s->cells);
+    const bool is_normalized = has(call, NORM(gate));
     struct product p = {.weights = call->input[WEIGHTS(gate)],
                         .x = x,
-                        .bias = call->input[BIAS(gate)],
+                        .bias = is_normalized ? NULL : call->input[BIAS(gate)],
                         .depth = s->input,
                         .stride = x_stride,
                         .zero = ifd_ref_zero_point(call->in[0]),
-                        .factor = factor_of(call->in[WEIGHTS(gate)], call->in[0])};
+                        .factor = factor_of(call, gate, call->in[WEIGHTS(gate)], call->in[0])};
     memset(ret, 0, count * sizeof(*ret));
     add_product(&p, s, ret);
     if (state) { /* else it is all zero points */
         p.weights = call->input[RECURRENT(gate)];
         p.x = state;
         p.bias = NULL;
-        p.depth = s->cells;
+        p.depth = s->width;
         p.stride = state_stride;
         p.zero = ifd_ref_zero_point(call->out[0]);
-        p.factor = factor_of(call->in[RECURRENT(gate)], call->out[0]);
+        p.factor = factor_of(call, gate, call->in[RECURRENT(gate)], call->out[0]);
         add_product(&p, s, ret);
+    }
+    if (gate != CELL_GATE && has(call, PEEPHOLE(gate))) {
+        add_cells(call, s, gate, cell, ret);
+    }
+    for (int64_t n = 0; is_normalized && n < s->batch; n++) {
+        normalize(call, s->cells, gate, ret + n * s->cells);
     }
     for (size_t i = 0; i < count; i++) {
         ret[i] = gate == CELL_GATE ? ifd_fixed16_tanh(ret[i], 3) : ifd_fixed16_logistic(ret[i], 3);
@@ -236,7 +365,7 @@ static void update_cells(const struct ifd_ref_call *call, size_t count, const in
                          int16_t *cell)
 {
     const struct ifd_lstm_attrs *attrs = call->attrs;
-    const bool is_coupled = !call->in[WEIGHTS(INPUT_GATE)];
+    const bool is_coupled = !has(call, WEIGHTS(INPUT_GATE));
     const double steps = ldexp((double)attrs->cell_clip, -attrs->cell_exponent);
     const int16_t clip = attrs->cell_clip > 0 && steps < INT16_MAX ? (int16_t)steps : INT16_MAX;
     for (size_t i = 0; i < count; i++) {
@@ -253,13 +382,27 @@ static void update_cells(const struct ifd_ref_call *call, size_t count, const in
     }
 }
 
-static void store_state(const struct ifd_ref_call *call, const struct sizes *s, const int16_t *open,
-                        const int16_t *cell, int64_t stride, int8_t *y)
+/* Quantization of the cells' results; without a projection mostly that of the output. */
+static float hidden_scale(const struct ifd_ref_call *call)
+{
+    const struct ifd_lstm_attrs *attrs = call->attrs;
+    return attrs->hidden_scale > 0 ? attrs->hidden_scale : ifd_ref_scale(call->out[0]);
+}
+
+static int32_t hidden_zero(const struct ifd_ref_call *call)
+{
+    const struct ifd_lstm_attrs *attrs = call->attrs;
+    return attrs->hidden_scale > 0 ? attrs->hidden_zero : ifd_ref_zero_point(call->out[0]);
+}
+
+/* The cells' results of a step. */
+static void store_hidden(const struct ifd_ref_call *call, const struct sizes *s,
+                         const int16_t *open, const int16_t *cell, int64_t stride, int8_t *y)
 {
     const struct ifd_lstm_attrs *attrs = call->attrs;
     const struct ifd_multiplier factor =
-        ifd_multiplier(0x1p-15 / (double)ifd_ref_scale(call->out[0]) * 0x1p-15);
-    const int32_t zero = ifd_ref_zero_point(call->out[0]);
+        ifd_multiplier(0x1p-15 / (double)hidden_scale(call) * 0x1p-15);
+    const int32_t zero = hidden_zero(call);
     for (int64_t n = 0; n < s->batch; n++) {
         for (int64_t c = 0; c < s->cells; c++) {
             const int64_t i = n * s->cells + c;
@@ -271,16 +414,40 @@ static void store_state(const struct ifd_ref_call *call, const struct sizes *s, 
     }
 }
 
+/* The state that becomes of the cells' results. LiteRT clips stored numbers around 0. */
+static void project(const struct ifd_ref_call *call, const struct sizes *s, const int8_t *hidden,
+                    int64_t stride, int8_t *y)
+{
+    const struct ifd_lstm_attrs *attrs = call->attrs;
+    const float scale = ifd_ref_scale(call->out[0]);
+    const float steps = attrs->proj_clip / scale;
+    const int32_t clip = steps >= 1 ? (int32_t)(steps < INT8_MAX ? steps : INT8_MAX) : -INT8_MIN;
+    const struct ifd_multiplier factor =
+        ifd_multiplier((double)(ifd_ref_scale(call->in[PROJECTION]) * hidden_scale(call) / scale));
+    const int32_t *bias = has(call, PROJECTION_BIAS) ? call->input[PROJECTION_BIAS] : NULL;
+    const int8_t *weights = call->input[PROJECTION];
+    for (int64_t n = 0; n < s->batch; n++) {
+        for (int64_t i = 0; i < s->width; i++) {
+            const int32_t sum = dot(weights + i * s->cells, hidden + n * s->cells, s->cells,
+                                    hidden_zero(call), bias ? bias[i] : 0);
+            const int64_t state =
+                (int64_t)ifd_requantize_double(sum, factor) + ifd_ref_zero_point(call->out[0]);
+            y[n * stride + i] =
+                (int8_t)ifd_ref_clamp(ifd_ref_clamp(state, INT8_MIN, INT8_MAX), -clip, clip);
+        }
+    }
+}
+
 /* State and cell behind the last step. */
 static void keep_states(const struct ifd_ref_call *call, const struct sizes *s, const int8_t *state,
                         int64_t stride, const int16_t *cell)
 {
     for (int64_t n = 0; n < s->batch && call->output_count == 3; n++) {
-        int8_t *kept = (int8_t *)call->output[1] + n * s->cells;
+        int8_t *kept = (int8_t *)call->output[1] + n * s->width;
         if (state) {
-            memcpy(kept, state + n * stride, (size_t)s->cells);
+            memcpy(kept, state + n * stride, (size_t)s->width);
         } else { /* no step */
-            memset(kept, ifd_ref_zero_point(call->out[1]), (size_t)s->cells);
+            memset(kept, ifd_ref_zero_point(call->out[1]), (size_t)s->width);
         }
         memcpy((int16_t *)call->output[2] + n * s->cells, cell + n * s->cells,
                (size_t)s->cells * sizeof(*cell));
@@ -296,11 +463,12 @@ static enum ifd_code lstm_ref(const struct ifd_ref_call *call, struct ifd_err *e
     const size_t count = (size_t)(s.batch * s.cells);
     int16_t *gate = call->scratch;
     int16_t *cell = gate + GATES * count;
+    int8_t *hidden = (int8_t *)(cell + count);
     const int64_t x_step = attrs->time_major ? s.batch * s.input : s.input;
-    const int64_t y_step = attrs->time_major ? s.batch * s.cells : s.cells;
+    const int64_t y_step = attrs->time_major ? s.batch * s.width : s.width;
     const int64_t x_stride = attrs->time_major ? s.input : s.steps * s.input;
-    const int64_t y_stride = attrs->time_major ? s.cells : s.steps * s.cells;
-    const bool has_state = call->input_count > CELL && call->in[CELL];
+    const int64_t y_stride = attrs->time_major ? s.width : s.steps * s.width;
+    const bool has_state = has(call, CELL), projects = has(call, PROJECTION);
     if (count == 0) {
         return IFD_OK;
     }
@@ -310,17 +478,22 @@ static enum ifd_code lstm_ref(const struct ifd_ref_call *call, struct ifd_err *e
         memset(cell, 0, count * sizeof(*cell));
     }
     const int8_t *state = has_state ? call->input[STATE] : NULL;
-    int64_t state_stride = s.cells;
+    int64_t state_stride = s.width;
     for (int64_t t = 0; t < s.steps; t++) {
         const int8_t *x = (const int8_t *)call->input[0] + t * x_step;
         int8_t *y = (int8_t *)call->output[0] + t * y_step;
-        for (uint32_t g = 0; g < GATES; g++) {
-            if (call->in[WEIGHTS(g)]) {
-                compute_gate(call, &s, g, x, x_stride, state, state_stride, gate + g * count);
+        for (uint32_t g = 0; g < OUTPUT_GATE; g++) {
+            if (has(call, WEIGHTS(g))) {
+                compute_gate(call, &s, g, x, x_stride, state, state_stride, cell, gate + g * count);
             }
         }
         update_cells(call, count, gate, cell);
-        store_state(call, &s, gate + OUTPUT_GATE * count, cell, y_stride, y);
+        int16_t *open = gate + OUTPUT_GATE * count;
+        compute_gate(call, &s, OUTPUT_GATE, x, x_stride, state, state_stride, cell, open);
+        store_hidden(call, &s, open, cell, projects ? s.cells : y_stride, projects ? hidden : y);
+        if (projects) {
+            project(call, &s, hidden, y_stride, y);
+        }
         state = y;
         state_stride = y_stride;
     }
@@ -332,6 +505,17 @@ static const struct ifd_attr_def lstm_attrs[] = {
     {"time_major", IFD_ATTR_BOOL, offsetof(struct ifd_lstm_attrs, time_major), 0, 0, 1},
     {"cell_clip", IFD_ATTR_F32, offsetof(struct ifd_lstm_attrs, cell_clip), 0, 0, 3e38},
     {"cell_exponent", IFD_ATTR_INT, offsetof(struct ifd_lstm_attrs, cell_exponent), -11, -15, -9},
+    {"input_scale", IFD_ATTR_F32, offsetof(struct ifd_lstm_attrs, gate_scale[0]), 0x1p-12, 1e-30,
+     1e30},
+    {"forget_scale", IFD_ATTR_F32, offsetof(struct ifd_lstm_attrs, gate_scale[1]), 0x1p-12, 1e-30,
+     1e30},
+    {"cell_scale", IFD_ATTR_F32, offsetof(struct ifd_lstm_attrs, gate_scale[2]), 0x1p-12, 1e-30,
+     1e30},
+    {"output_scale", IFD_ATTR_F32, offsetof(struct ifd_lstm_attrs, gate_scale[3]), 0x1p-12, 1e-30,
+     1e30},
+    {"hidden_scale", IFD_ATTR_F32, offsetof(struct ifd_lstm_attrs, hidden_scale), 0, 0, 1e30},
+    {"hidden_zero", IFD_ATTR_INT, offsetof(struct ifd_lstm_attrs, hidden_zero), 0, -128, 128},
+    {"proj_clip", IFD_ATTR_F32, offsetof(struct ifd_lstm_attrs, proj_clip), 0, 0, 3e38},
 };
 
 const struct ifd_op_def ifd_op_lstm = {

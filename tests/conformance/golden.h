@@ -17,7 +17,7 @@
 
 #include "inferd/op.h"
 
-#define GOLDEN_OPERANDS 16
+#define GOLDEN_OPERANDS 24
 
 struct golden_tensor {
     struct ifd_desc desc;

@@ -6,7 +6,7 @@
 #include "engine/base/team.h"
 #include "inferd/backend.h"
 
-#define ONE_NODE_OPERANDS 16
+#define ONE_NODE_OPERANDS 24
 
 struct one_node {
     struct ifd_partition_view view;

@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 
+import make_lstm
 from litert import Tensor, schema
 
 B = schema.BuiltinOperator
@@ -20,6 +21,7 @@ class Case:
     inputs: list
     outputs: list
     options: tuple = ()  # type's name, members
+    intermediates: tuple = ()
 
 
 def pick(rng, *choices):
@@ -618,6 +620,24 @@ LOGISTIC = {"u8": (1 / 256, 0), "s8": (1 / 256, -128), "s16": (1 / 32768, 0)}
 TANH = {"u8": (1 / 128, 128), "s8": (1 / 128, 0), "s16": (1 / 32768, 0)}
 BYTES = ("f32", "u8", "s8")
 
+
+def lstm(rng):
+    """8-bit. LiteRT takes the width of the state for the number of cells that peepholes see: a
+    wider one leads it beyond their weights, another one to cells of other samples of a batch."""
+    n, steps, width, cells = shape_of(rng, 4, 9)
+    more = {k: bool(rng.integers(2)) for k in
+            ("time_major", "coupled", "peephole", "norm", "proj_bias")}
+    most = cells if more["peephole"] else 9
+    more |= {"cell_clip": pick(rng, 0.0, 0.0, 1.5), "exponent": pick(rng, -11, -12, -10),
+             "projection": pick(rng, None, int(rng.integers(1, most + 1))),
+             "proj_clip": pick(rng, 0.0, 0.0, 0.2)}
+    if more["peephole"] and more["projection"]:
+        n = 1
+    (options, inputs, outputs, inside), _, _ = make_lstm.parts(rng, n, steps, width, cells, **more)
+    return Case("UNIDIRECTIONAL_SEQUENCE_LSTM", inputs, outputs,
+                ("UnidirectionalSequenceLSTMOptions", *vars(options).items()), inside)
+
+
 # ---- the data decides shapes ----
 
 
@@ -721,6 +741,7 @@ CASES = {
     "CONV_2D": conv, "DEPTHWISE_CONV_2D": depthwise, "TRANSPOSE_CONV": transpose_conv,
     "FULLY_CONNECTED": fully_connected, "AVERAGE_POOL_2D": pool("AVERAGE_POOL_2D"),
     "MAX_POOL_2D": pool("MAX_POOL_2D"), "BATCH_MATMUL": batch_matmul,
+    "UNIDIRECTIONAL_SEQUENCE_LSTM": lstm,
     "WHERE": where, "UNIQUE": unique, "RANGE": range_, "FILL": fill,
 }
 CASES |= {

@@ -19,13 +19,14 @@ ROUNDED = ("LOG_SOFTMAX",)  # computed in floats, a step off at most
 LATER = {}
 
 
-def run_newest(arguments):
+def run_newest(arguments, intermediates):
     """The newest version that the peer has, of its other kernels where it has no reference."""
     for is_reference in (True, False):
         for version in range(15, 0, -1):
             arguments[5] = version
             try:
-                return litert.run(*arguments, reference=is_reference)
+                return litert.run(*arguments, reference=is_reference,
+                                  intermediates=intermediates)
             except (RuntimeError, ValueError) as error:
                 if "Didn't find op" not in str(error):
                     raise
@@ -41,10 +42,12 @@ def make(case):
             assert hasattr(options, key), key
             setattr(options, key, value)
     arguments = [getattr(B, case.op), kind, options, case.inputs, case.outputs, 1]
-    run_newest(arguments)
-    inputs = {f"in{i}": t.data for i, t in enumerate(case.inputs) if not t.constant}
-    text = f"{case.op} {case.options} of {[(t.dtype, t.shape) for t in case.inputs]}"
-    return beside.Beside(litert.build(*arguments), inputs, [t.data for t in case.outputs], text,
+    run_newest(arguments, case.intermediates)
+    given = {f"in{i}": t for i, t in enumerate(case.inputs) if t}
+    inputs = {k: t.data for k, t in given.items() if not t.constant and not t.variable}
+    text = f"{case.op} {case.options} of {[(t.dtype, t.shape) for t in given.values()]}"
+    model = litert.build(*arguments, intermediates=case.intermediates)
+    return beside.Beside(model, inputs, [t.data for t in case.outputs], text,
                          {"CpuRef": int(case.op in ROUNDED), "CpuAcc,CpuRef": 1})
 
 

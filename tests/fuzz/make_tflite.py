@@ -1062,6 +1062,11 @@ def output_is_a_constant(m):
     m.graph["operators"][0]["outputs"] = [2]
 
 
+@bad("add")
+def intermediate_index(m):
+    m.graph["operators"][0]["intermediates"] = [0, 99]
+
+
 @bad("pack_unpack")
 def two_producers(m):
     m.graph["operators"][1]["outputs"] = [2, 4, 5]

@@ -324,13 +324,21 @@ struct ifd_loop_attrs {
 };
 
 /** lstm: inputs sequence [n,t,i] (time_major: [t,n,i]), weights of the gates input, forget, cell,
- *  output [c,i], weights of the state [c,c], biases [c]; the input gate may be absent. Optional:
- *  state (s8) and cell (s16) before the first step, [n,c] → [n,t,c]; state and cell behind the last
- *  if there are three outputs. s8, scale of the cell 2^cell_exponent; cell_clip 0: none. */
+ *  output [c,i], weights of the state [c,w], biases [c]; the input gate may be absent. Optional:
+ *  state (s8) [n,w] and cell (s16) [n,c] before the first step; weights of the cell in the gates
+ *  input, forget, output and weights of the four gates' normalizations, s16 [c]; weights [w,c] and
+ *  bias [w] that project the cells' results to the state, else w is c → [n,t,w]; state and cell
+ *  behind the last step if there are three outputs. s8, scale of the cell 2^cell_exponent, of a
+ *  gate's sums gate_scale; hidden: quantization of the cells' results, scale 0: that of the output.
+ *  Clips of 0: none. */
 struct ifd_lstm_attrs {
     bool time_major;
     float cell_clip;
     int32_t cell_exponent;
+    float gate_scale[4];
+    float hidden_scale;
+    int32_t hidden_zero;
+    float proj_clip;
 };
 
 /** grid_sample: x [n,h,w,c], grid [n,oh,ow,2] of places (x, y) between -1 and 1 → [n,oh,ow,c]. -1

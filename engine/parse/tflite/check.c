@@ -321,6 +321,13 @@ static enum ifd_code check_operands(const struct check *c, uint32_t node)
         }
         c->state[index] = STATE_MADE;
     }
+    for (uint32_t i = 0; i < op->intermediate.count; i++) {
+        const int32_t index = op->intermediate.value[i];
+        if (index < 0 || (uint32_t)index >= g->tensor_count) {
+            return ifd_fail(c->err, IFD_CORRUPT, "intermediate %u is tensor %d of %u", i, index,
+                            g->tensor_count);
+        }
+    }
     return IFD_OK;
 }
 

@@ -146,6 +146,9 @@ enum {
     INPUTS = 24
 };
 
+/* Intermediates of the 8-bit operator: sums of the four gates, results of the cells. */
+enum { HIDDEN = 4, INSIDE };
+
 /* Inputs of the bidirectional operator: those of the forward layer up to PROJECTION_BIAS, those of
  * the backward layer, states, a second sequence with its weights for both. */
 enum { BACKWARD = 17, BOTH_STATES = 35, SECOND = 39, SECOND_WEIGHTS = 40 };
@@ -353,44 +356,85 @@ static struct lstm lstm_of(const struct ifd_composite *c)
 
 /* ---- LSTM of 8-bit numbers ---- */
 
+/* Quantization of what the file calls an intermediate: sums of the gates, results of the cells. */
+static const struct ifd_tflite_tensor *intermediate(const struct ifd_composite *c, uint32_t i)
+{
+    const struct ifd_tflite_ints *list = &c->op->intermediate;
+    const struct ifd_tflite_tensor *t =
+        i < list->count ? &c->build->g->tensor[list->value[i]] : NULL;
+    return t && t->scale_count == 1 ? t : NULL;
+}
+
+/* Reads the quantization inside the layer. That of sums counts where they are normalized. */
+static bool read_inside(const struct ifd_composite *c, struct ifd_lstm_attrs *attrs)
+{
+    bool is_whole = true;
+    for (uint32_t g = 0; g < GATES; g++) {
+        const struct ifd_tflite_tensor *sums = intermediate(c, g);
+        const bool is_normalized = ifd_composite_input(c, NORMALIZER + g) != IFD_NONE;
+        attrs->gate_scale[g] = is_normalized && sums ? sums->scale[0] : 0x1p-12f;
+        is_whole = is_whole && (sums || !is_normalized);
+    }
+    const struct ifd_tflite_tensor *hidden = intermediate(c, HIDDEN);
+    const bool projects = ifd_composite_input(c, PROJECTION) != IFD_NONE;
+    if (hidden) { /* LiteRT stores what it projects around the opposite of its zero point */
+        const int32_t zero = (int32_t)ifd_tflite_zero_point(hidden, 0);
+        attrs->hidden_scale = hidden->scale[0];
+        attrs->hidden_zero = projects ? -zero : zero;
+    }
+    return is_whole && (hidden || !projects);
+}
+
 /* Checks what the operator computes: the cell's scale is a power of two; the state has the
  * quantization of the output. */
 static bool fits_integer(const struct ifd_composite *c, const struct ifd_desc *output,
-                         int *ret_exponent)
+                         struct ifd_lstm_attrs *attrs)
 {
-    const uint32_t other = IFD_BIT(9) | IFD_BIT(10) | IFD_BIT(11) | IFD_BIT(16) | IFD_BIT(17);
-    bool is_plain = c->options->activation == IFD_ACT_TANH && !c->options->is_diagonal;
-    for (uint32_t i = 0; i < c->input_count; i++) {
-        const bool is_other = i < STATES ? (other & IFD_BIT(i)) != 0 : i >= NORMALIZER;
-        is_plain = is_plain && (!is_other || c->input[i] == IFD_NONE);
-    }
+    int exponent = 0;
     const struct ifd_quant h = ifd_build_desc(c->b, c->input[STATES])->quant;
     const struct ifd_quant cell = ifd_build_desc(c->b, c->input[STATES + 1])->quant;
-    if (!is_plain) {
-        ifd_build_fail(c->b, IFD_UNSUPPORTED,
-                       "8-bit numbers with peepholes, a projection or a normalization");
+    if (c->options->activation != IFD_ACT_TANH || c->options->is_diagonal) {
+        ifd_build_fail(c->b, IFD_UNSUPPORTED, "8-bit numbers with another function than tanh");
+    } else if (c->op->intermediate.count > INSIDE) {
+        ifd_build_fail(c->b, IFD_UNSUPPORTED, "%u intermediates, limit %d",
+                       c->op->intermediate.count, INSIDE);
+    } else if (!read_inside(c, attrs)) {
+        ifd_build_fail(c->b, IFD_CORRUPT, "no quantization of what lies inside");
     } else if (h.count != 1 || cell.count != 1 || output->quant.count != 1 ||
                h.scale[0] != output->quant.scale[0] ||
                h.zero_point[0] != output->quant.zero_point[0] ||
-               frexpf(cell.scale[0], ret_exponent) != 0.5f) {
+               frexpf(cell.scale[0], &exponent) != 0.5f) {
         ifd_build_fail(c->b, IFD_UNSUPPORTED,
                        "a state whose quantization is not that of the output, or a cell whose "
                        "scale is no power of two");
     }
+    attrs->cell_exponent = exponent - 1;
     return c->b->code == IFD_OK;
 }
 
 static void build_integer(struct ifd_composite *c)
 {
-    enum { X, OF_INPUT = 1, OF_STATE = 5, OF_BIAS = 9, BEFORE = 13, OPERANDS = 15 };
+    enum {
+        X,
+        OF_INPUT = 1,
+        OF_STATE = 5,
+        OF_BIAS = 9,
+        BEFORE = 13,
+        OF_CELL = 15,
+        OF_NORM = 18,
+        OF_HIDDEN = 22,
+        OPERANDS = 24
+    };
     struct ifd_desc output[3] = {ifd_composite_output(c, 0)};
+    struct ifd_lstm_attrs attrs = {.time_major = c->options->time_major,
+                                   .cell_clip = c->options->cell_clip,
+                                   .proj_clip = c->options->proj_clip};
     uint32_t operand[OPERANDS], y[3];
-    int exponent = 0;
     if (c->input[STATES] == IFD_NONE || c->input[STATES + 1] == IFD_NONE) {
         ifd_build_fail(c->b, IFD_CORRUPT, "no state");
         return;
     }
-    if (!fits_integer(c, &output[0], &exponent)) {
+    if (!fits_integer(c, &output[0], &attrs)) {
         return;
     }
     operand[X] = c->input[INPUT];
@@ -398,17 +442,16 @@ static void build_integer(struct ifd_composite *c)
         operand[OF_INPUT + g] = c->input[WEIGHTS + g];
         operand[OF_STATE + g] = c->input[RECURRENT + g];
         operand[OF_BIAS + g] = c->input[BIAS + g];
+        operand[OF_NORM + g] = ifd_composite_input(c, NORMALIZER + g);
     }
+    memcpy(operand + OF_CELL, c->input + PEEPHOLES, 3 * sizeof(*operand));
+    memcpy(operand + OF_HIDDEN, c->input + PROJECTION, 2 * sizeof(*operand));
     const bool begins = ifd_build_content(c->b, c->input[STATES]).data && c->build->depth == 0;
     for (uint32_t i = 0; i < 2; i++) {
-        operand[BEFORE + i] = c->input[STATES + i];
+        operand[BEFORE + i] = begins ? IFD_NONE : c->input[STATES + i];
         output[1 + i] = *ifd_build_desc(c->b, c->input[STATES + i]);
     }
-    const struct ifd_lstm_attrs attrs = {.time_major = c->options->time_major,
-                                         .cell_clip = c->options->cell_clip,
-                                         .cell_exponent = exponent - 1};
-    ifd_build_nodes(c->b, IFD_OP_LSTM, operand, begins ? BEFORE : OPERANDS, output, begins ? 1 : 3,
-                    &attrs, y);
+    ifd_build_nodes(c->b, IFD_OP_LSTM, operand, OPERANDS, output, begins ? 1 : 3, &attrs, y);
     c->output[0] = y[0];
     for (uint32_t i = 0; i < 2 && !begins; i++) {
         keep_state(c, STATES + i, y[1 + i]);

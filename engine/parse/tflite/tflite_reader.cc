@@ -506,6 +506,7 @@ void read_operator(const fb::Operator *op, struct ifd_tflite_operator *out, size
     out->opcode_index = op->opcode_index();
     out->input = r.ints(op->inputs());
     out->output = r.ints(op->outputs());
+    out->intermediate = r.ints(op->intermediates());
     for (uint32_t count : {out->input.count, out->output.count}) {
         if (count > max_operands) {
             r.fail(IFD_TOO_LARGE, "operands of one operator", count, max_operands);

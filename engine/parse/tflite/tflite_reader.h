@@ -85,6 +85,7 @@ struct ifd_tflite_options {
 struct ifd_tflite_operator {
     uint32_t opcode_index;
     struct ifd_tflite_ints input, output;
+    struct ifd_tflite_ints intermediate;      /* tensors that say how it quantizes inside */
     int32_t options_type;                     /* Options of the format, 0 if there are none */
     const struct ifd_tflite_options *options; /* never NULL */
     struct ifd_bytes custom_options;

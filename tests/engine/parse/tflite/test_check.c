@@ -55,6 +55,7 @@ static const struct expectation {
      "tensor \"a\" of f32 [65536,0,65536] has more than 2147483647 bytes"},
     {"input_too_large", IFD_TOO_LARGE,
      "tensor \"a\" of f32 [65536,65536] has more than 2147483647 bytes"},
+    {"intermediate_index", IFD_CORRUPT, "intermediate 1 is tensor 99 of 3"},
     {"metadata_buffer", IFD_CORRUPT, "metadata \"TFLITE_METADATA\": buffer 42 of 1"},
     {"metadata_damaged", IFD_CORRUPT, "the metadata of 32 bytes is damaged"},
     {"metadata_normalization", IFD_CORRUPT, "metadata of \"x\": mean 1, deviation 0"},
