@@ -621,10 +621,10 @@ TANH = {"u8": (1 / 128, 128), "s8": (1 / 128, 0), "s16": (1 / 32768, 0)}
 BYTES = ("f32", "u8", "s8")
 
 
-def lstm(rng):
+def sequence_lstm(rng, steps=None):
     """8-bit. LiteRT takes the width of the state for the number of cells that peepholes see: a
     wider one leads it beyond their weights, another one to cells of other samples of a batch."""
-    n, steps, width, cells = shape_of(rng, 4, 9)
+    n, some, width, cells = shape_of(rng, 4, 9)
     more = {k: bool(rng.integers(2)) for k in
             ("time_major", "coupled", "peephole", "norm", "proj_bias")}
     most = cells if more["peephole"] else 9
@@ -633,9 +633,22 @@ def lstm(rng):
              "proj_clip": pick(rng, 0.0, 0.0, 0.2)}
     if more["peephole"] and more["projection"]:
         n = 1
-    (options, inputs, outputs, inside), _, _ = make_lstm.parts(rng, n, steps, width, cells, **more)
+    (options, inputs, outputs, inside), _, _ = make_lstm.parts(rng, n, steps or some, width, cells,
+                                                             **more)
     return Case("UNIDIRECTIONAL_SEQUENCE_LSTM", inputs, outputs,
                 ("UnidirectionalSequenceLSTMOptions", *vars(options).items()), inside)
+
+
+def lstm(rng):
+    """One step."""
+    case = sequence_lstm(rng, 1)
+    for t in (case.inputs[0], case.outputs[0]):
+        n = t.shape[0] * t.shape[1]
+        t.shape = [n, t.shape[2]]
+        t.data = t.data if t.data is None else t.data.reshape(t.shape)
+    members = dict(case.options[1:])
+    return dataclasses.replace(case, op="LSTM", options=("LSTMOptions", *(
+        (k, members[k]) for k in ("fusedActivationFunction", "cellClip", "projClip"))))
 
 
 # ---- the data decides shapes ----
@@ -741,7 +754,7 @@ CASES = {
     "CONV_2D": conv, "DEPTHWISE_CONV_2D": depthwise, "TRANSPOSE_CONV": transpose_conv,
     "FULLY_CONNECTED": fully_connected, "AVERAGE_POOL_2D": pool("AVERAGE_POOL_2D"),
     "MAX_POOL_2D": pool("MAX_POOL_2D"), "BATCH_MATMUL": batch_matmul,
-    "UNIDIRECTIONAL_SEQUENCE_LSTM": lstm,
+    "LSTM": lstm, "UNIDIRECTIONAL_SEQUENCE_LSTM": sequence_lstm,
     "WHERE": where, "UNIQUE": unique, "RANGE": range_, "FILL": fill,
 }
 CASES |= {

@@ -412,7 +412,8 @@ static bool fits_integer(const struct ifd_composite *c, const struct ifd_desc *o
     return c->b->code == IFD_OK;
 }
 
-static void build_integer(struct ifd_composite *c)
+/* The results of sequence x. */
+static uint32_t build_integer(const struct ifd_composite *c, uint32_t x, bool time_major)
 {
     enum {
         X,
@@ -426,18 +427,18 @@ static void build_integer(struct ifd_composite *c)
         OPERANDS = 24
     };
     struct ifd_desc output[3] = {ifd_composite_output(c, 0)};
-    struct ifd_lstm_attrs attrs = {.time_major = c->options->time_major,
+    struct ifd_lstm_attrs attrs = {.time_major = time_major,
                                    .cell_clip = c->options->cell_clip,
                                    .proj_clip = c->options->proj_clip};
     uint32_t operand[OPERANDS], y[3];
     if (c->input[STATES] == IFD_NONE || c->input[STATES + 1] == IFD_NONE) {
         ifd_build_fail(c->b, IFD_CORRUPT, "no state");
-        return;
+        return IFD_NONE;
     }
     if (!fits_integer(c, &output[0], &attrs)) {
-        return;
+        return IFD_NONE;
     }
-    operand[X] = c->input[INPUT];
+    operand[X] = x;
     for (uint32_t g = 0; g < GATES; g++) {
         operand[OF_INPUT + g] = c->input[WEIGHTS + g];
         operand[OF_STATE + g] = c->input[RECURRENT + g];
@@ -452,10 +453,10 @@ static void build_integer(struct ifd_composite *c)
         output[1 + i] = *ifd_build_desc(c->b, c->input[STATES + i]);
     }
     ifd_build_nodes(c->b, IFD_OP_LSTM, operand, OPERANDS, output, begins ? 1 : 3, &attrs, y);
-    c->output[0] = y[0];
     for (uint32_t i = 0; i < 2 && !begins; i++) {
         keep_state(c, STATES + i, y[1 + i]);
     }
+    return y[0];
 }
 
 /* ---- the operators ---- */
@@ -464,7 +465,7 @@ void ifd_composite_sequence_lstm(struct ifd_composite *c)
 {
     struct lstm l = lstm_of(c);
     if (ifd_build_desc(c->b, l.input[INPUT])->dtype == IFD_S8) {
-        build_integer(c);
+        c->output[0] = build_integer(c, l.input[INPUT], c->options->time_major);
     } else if (find_sequence(c, l.input[INPUT], c->options->time_major, &l.s)) {
         c->output[0] = build_lstm(&l, STATES);
     }
@@ -514,9 +515,15 @@ void ifd_composite_lstm(struct ifd_composite *c)
         ifd_build_fail(c->b, IFD_CORRUPT, "%u inputs, %u outputs", c->input_count, c->output_count);
         return;
     }
-    l.input[INPUT] = one_step(c->b, l.input[INPUT]);
-    if (find_sequence(c, l.input[INPUT], true, &l.s)) {
-        const uint32_t y = build_lstm(&l, STATES);
+    const uint32_t x = one_step(c->b, l.input[INPUT]);
+    uint32_t y = IFD_NONE;
+    l.input[INPUT] = x;
+    if (ifd_build_desc(c->b, x)->dtype == IFD_S8) {
+        y = build_integer(c, x, true);
+    } else if (find_sequence(c, x, true, &l.s)) {
+        y = build_lstm(&l, STATES);
+    }
+    if (c->b->code == IFD_OK) {
         const struct ifd_shape shape = ifd_build_desc(c->b, y)->shape;
         c->output[0] = ifd_build_reshape(c->b, y, shape.dim + 1, 2);
     }
