@@ -77,9 +77,14 @@ static enum ifd_code open_model(const struct ifd_tool_host *host, struct init *i
     if (!code) {
         code = ifd_engine_create(&options, &init->engine, err);
     }
-    return code ? code
-                : ifd_model_load(init->engine, init->content.content,
-                                 &(struct ifd_model_options){0}, &init->model, err);
+    if (!code) {
+        code = ifd_model_load(init->engine, init->content.content, &(struct ifd_model_options){0},
+                              &init->model, err);
+        if (code) {
+            ifd_err_prefix(err, "%.150s", init->path);
+        }
+    }
+    return code;
 }
 
 /* Describes the model as the server does with this preset (NULL: none). */

@@ -125,15 +125,17 @@ static bool parse_count(const char *text, long max, long *ret_value)
     return true;
 }
 
-static bool apply_number(int option, const char *value, struct ifd_cli_arguments *args)
+static bool apply_number(const struct option *which, const char *value,
+                         struct ifd_cli_arguments *args)
 {
-    const long max = option == 'C' ? IFD_CLI_CLIENTS_MAX : 1000000;
+    const long max = which->val == 'C' ? IFD_CLI_CLIENTS_MAX : 1000000;
     long number = 0;
     if (!parse_count(value, max, &number)) {
-        fprintf(stderr, "inferctl: \"%s\" is not a number from 1 to %ld\n", value, max);
+        fprintf(stderr, "inferctl: --%s: \"%s\" is not a number from 1 to %ld\n", which->name,
+                value, max);
         return false;
     }
-    switch (option) {
+    switch (which->val) {
     case 't':
         args->timeout_ms = number * 1000;
         break;
@@ -155,9 +157,10 @@ static bool apply_number(int option, const char *value, struct ifd_cli_arguments
     return true;
 }
 
-static bool apply_option(int option, const char *value, struct ifd_cli_arguments *args)
+static bool apply_option(const struct option *which, const char *value,
+                         struct ifd_cli_arguments *args)
 {
-    switch (option) {
+    switch (which->val) {
     case 'u':
         args->url = value;
         return true;
@@ -195,8 +198,8 @@ static bool apply_option(int option, const char *value, struct ifd_cli_arguments
     case 'R':
     case 'S':
     case 'W':
-        return apply_number(option, value, args);
-    default: /* getopt has printed the reason */
+        return apply_number(which, value, args);
+    default:
         return false;
     }
 }
@@ -308,12 +311,14 @@ int main(int argc, char **argv)
     }
     struct ifd_cli_arguments args = {
         .url = "http://127.0.0.1:8000", .clients = 1, .seconds = 10, .warm_up = 1};
-    for (int option = 0; (option = getopt_long(argc, argv, "h", options, NULL)) != -1;) {
+    int which = 0;
+    for (int option = 0; (option = getopt_long(argc, argv, "h", options, &which)) != -1;) {
         if (option == 'h') {
             ifd_cli_usage(stdout);
             return EXIT_SUCCESS;
         }
-        if (!apply_option(option, optarg, &args)) {
+        if (option == '?' /* getopt has printed the reason */ ||
+            !apply_option(&options[which], optarg, &args)) {
             return EXIT_USAGE;
         }
     }

@@ -22,6 +22,7 @@ struct ifd_client {
     char *base;          /* scheme and host, without a slash at the end */
     char *name;          /* the URL or path of the caller, for messages */
     char *authorization; /* a header line; NULL: none */
+    bool is_socket;      /* name is the path of one */
     size_t max_answer_bytes;
     void (*waits)(void *arg, double seconds); /* ifd_client_options' */
     void *waits_arg;
@@ -161,6 +162,7 @@ enum ifd_client_code ifd_client_create(const struct ifd_client_options *options,
     }
     client->max_answer_bytes =
         options->max_answer_bytes != 0 ? options->max_answer_bytes : DEFAULT_MAX_ANSWER_BYTES;
+    client->is_socket = socket_path != NULL;
     client->waits = options->waits;
     client->waits_arg = options->waits_arg;
     client->base = text_copy(url);
@@ -302,6 +304,18 @@ static enum ifd_client_code refused(const struct receipt *receipt, long status,
     return IFD_CLIENT_REFUSED;
 }
 
+/* Of a socket libcurl would say that "localhost port 80" failed; the system says why. */
+static const char *reason_of(const struct ifd_client *client, CURLcode result,
+                             const char *curl_text)
+{
+    long number = 0;
+    if (result == CURLE_COULDNT_CONNECT && client->is_socket &&
+        curl_easy_getinfo(client->curl, CURLINFO_OS_ERRNO, &number) == CURLE_OK && number != 0) {
+        return strerror((int)number);
+    }
+    return curl_text[0] != '\0' ? curl_text : curl_easy_strerror(result);
+}
+
 static enum ifd_client_code judge(struct ifd_client *client, const struct receipt *receipt,
                                   CURLcode result, const char *curl_text,
                                   struct ifd_client_err *err)
@@ -317,8 +331,7 @@ static enum ifd_client_code judge(struct ifd_client *client, const struct receip
         const bool is_no_url =
             result == CURLE_URL_MALFORMAT || result == CURLE_UNSUPPORTED_PROTOCOL;
         return ifd_client_fail(err, is_no_url ? IFD_CLIENT_INVALID : IFD_CLIENT_TRANSPORT, "%s: %s",
-                               client->name,
-                               curl_text[0] != '\0' ? curl_text : curl_easy_strerror(result));
+                               client->name, reason_of(client, result, curl_text));
     }
     long status = 0;
     curl_easy_getinfo(client->curl, CURLINFO_RESPONSE_CODE, &status);

@@ -96,13 +96,16 @@ class Init(unittest.TestCase):
 
     def test_what_is_wrong_is_said_and_nothing_is_written(self):
         model = support.shared("models/onnx/mobilenet_v2_quant.onnx")
+        damaged = self.folder.parent / "damaged.onnx"
+        damaged.touch()
         for arguments, status, text in (
                 ((), 2, "usage: inferd init"), ((self.folder,), 2, "usage: inferd init"),
                 ((self.folder, model, "third"), 2, "usage: inferd init"),
                 (("--preset=yolo", self.folder, model), 1, 'there is no "yolo"'),
                 (("--preset=yolox", self.folder, model), 1, "inferd init: "),
                 ((self.folder, support.shared(PICTURE)), 1, "neither a folder nor"),
-                ((self.folder, "/nowhere/net.onnx"), 1, "/nowhere/net.onnx")):
+                ((self.folder, "/nowhere/net.onnx"), 1, "/nowhere/net.onnx"),
+                ((self.folder, damaged), 1, f"{damaged}: the file is empty")):
             with self.subTest(arguments):
                 done = init(*arguments)
                 self.assertEqual(done.returncode, status, done.stderr)

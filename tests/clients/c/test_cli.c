@@ -121,6 +121,15 @@ static void wrong_usage_is_status_two(void)
     fake_http_stop(server);
 }
 
+static void wrong_number_is_named_with_its_option(void)
+{
+    struct fake_http *server = fake_http_start();
+    struct run run;
+    run_inferctl(&run, fake_http_url(server), "bench m --rate many");
+    EXPECT_TEXT(run.output, "inferctl: --rate: \"many\" is not a number from 1 to 1000000\n");
+    fake_http_stop(server);
+}
+
 static void what_is_no_file_to_send_is_named(void)
 {
     char folder[] = "/tmp/inferctl_files_XXXXXX", arguments[120], huge[64], fifo[64], want[200];
@@ -329,6 +338,7 @@ int main(int argc, char **argv)
         T(refusal_is_printed_and_is_status_one),
         T(silence_is_status_three),
         T(wrong_usage_is_status_two),
+        T(wrong_number_is_named_with_its_option),
         T(what_is_no_file_to_send_is_named),
         T(wrong_command_is_named),
         T(unreachable_socket_is_named),

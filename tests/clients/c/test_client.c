@@ -244,6 +244,17 @@ static void lost_connection_is_a_transport_error(void)
     close_pair(&p);
 }
 
+static void absent_socket_is_named_with_the_systems_reason(void)
+{
+    struct ifd_client *client = NULL;
+    struct ifd_client_err err;
+    const struct ifd_client_options options = {.url = "unix:/nowhere/admin.sock"};
+    REQUIRE(ifd_client_create(&options, &client, &err) == IFD_CLIENT_OK);
+    EXPECT_INT(ifd_client_live(client, &err), IFD_CLIENT_TRANSPORT);
+    EXPECT_TEXT(err.text, "/nowhere/admin.sock: No such file or directory");
+    ifd_client_destroy(client);
+}
+
 static void answer_above_the_limit_is_refused(void)
 {
     struct pair p;
@@ -295,6 +306,7 @@ int main(int argc, char **argv)
         T(token_is_sent_with_every_call),
         T(what_is_no_token_is_not_sent),
         T(lost_connection_is_a_transport_error),
+        T(absent_socket_is_named_with_the_systems_reason),
         T(answer_above_the_limit_is_refused),
         T(error_text_longer_than_the_buffer_is_cut),
         T(missing_err_is_allowed),
