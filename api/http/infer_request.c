@@ -201,7 +201,9 @@ enum ifd_code ifd_infer_parse_json(struct ifd_http_infer *infer, size_t json_byt
     ifd_json_in_init(&parser.in, text, parser.arena, err);
     if (ifd_json_peek(&parser.in) != IFD_JSON_OBJECT) {
         return ifd_fail(err, IFD_INVALID, "failed to parse the request JSON buffer: %s",
-                        json_bytes == 0 ? "the document is empty" : "it is not an object");
+                        json_bytes == 0 ? "the document is empty"
+                                        : "it is not an object, and begins as no known picture or "
+                                          "sound");
     }
     enum ifd_code code = read_request(&parser) ? IFD_OK : parser.in.code;
     if (code == IFD_OK) {

@@ -99,13 +99,15 @@ static enum ifd_code report_folder(int root, const char *folder, const struct st
 {
     struct ifd_folder_names inside = {0};
     enum ifd_code code = IFD_OK;
+    /* a number is a version: the folder of a model was taken for that of all */
+    const char *model = folder[strspn(folder, "0123456789")] == '\0' ? "NAME" : folder;
     if (is_model(root, folder, strays->arena) ||
         ifd_folder_list(root, folder, strays->arena, &inside, NULL)) {
         return IFD_OK;
     }
     for (uint32_t i = 0; i < inside.count && !code; i++) {
         if (model_extension(inside.name[i])) {
-            code = report(strays, folder, inside.name[i], folder, strlen(folder), err);
+            code = report(strays, folder, inside.name[i], model, strlen(model), err);
         }
     }
     return code;

@@ -749,19 +749,22 @@ static void model_files_in_the_wrong_place_are_named(void)
     add_file("net.onnx.txt", "a note");
     add_folder("other");
     add_model("other/x.onnx");
+    add_folder("2");
+    add_model("2/model.tflite");
     add_folder("good");
     add_folder("good/1");
     add_model("good/1/model.tflite");
     notes_clear();
     live_start_as(&live, (const char *const[]){option, NULL},
                   &(struct live_options){.log = notes_take});
+    EXPECT(notes_have("file=2/model.tflite put_it_into=NAME/1/model.tflite"));
     EXPECT(notes_have("file=net.tflite put_it_into=net/1/model.tflite"));
     EXPECT(notes_have("file=other/x.onnx put_it_into=other/1/model.onnx"));
     EXPECT(strstr(notes_text(), "file=net.onnx.txt") == NULL);
     EXPECT(strstr(notes_text(), "file=good") == NULL);
     live_stop(&live);
-    REMOVE("net.tflite", "net.onnx.txt", "other/x.onnx", "other", "good/1/model.tflite", "good/1",
-           "good");
+    REMOVE("2/model.tflite", "2", "net.tflite", "net.onnx.txt", "other/x.onnx", "other",
+           "good/1/model.tflite", "good/1", "good");
 }
 
 /* Beside a repository; both are ready when the server says so. */

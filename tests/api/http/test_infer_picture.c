@@ -274,7 +274,8 @@ static void first_bytes_tell_a_picture_whatever_the_type_says(void)
     }
     ask_as(NULL, "", "FAKE\7", 5);
     EXPECT_INT(answer.status, 400);
-    EXPECT_HAS(loopback_text(&answer), "failed to parse the request JSON");
+    EXPECT_HAS(loopback_text(&answer), "failed to parse the request JSON buffer: it is not an "
+                                       "object, and begins as no known picture or sound");
     end();
 }
 
