@@ -34,33 +34,40 @@ struct init {
     struct ifd_engine *engine;
     struct ifd_model *model;
     struct ifd_arena arena;
-    const struct ifd_model_desc *desc; /* as the server would describe it with the preset */
-    bool is_guess, is_usual;           /* of the preset: by the file's name; by nothing */
+    const struct ifd_parameter_info *more; /* beside the preset; NULL: nothing */
+    const struct ifd_model_desc *desc;     /* as the server would describe it with all of this */
+    bool is_guess, is_usual;               /* of the preset: by the file's name; by nothing */
 };
 
 /* ---- what the file is ---- */
 
+/* Most of what is said beside a preset. */
+#define MORE_MAX 3
+
 /* Words in names of files, without case and signs between letters, and the preset that such
- * networks mostly have; the first that fits and works. */
-static const struct {
+ * networks mostly have, with what they have otherwise; the first that fits and works. */
+static const struct hint {
     const char *word, *preset;
-} hints[] = {{"yolox", "yolox"},
-             {"yolov3", "yolo_v3"},
-             {"yolov4", "yolo_v3"},
-             {"yolov5", "yolo_v5"},
-             {"yolo", "yolo_v8"},
-             {"nanodet", "nanodet"},
-             {"ultraface", "ultraface"},
-             {"facedetection", "mediapipe_face"},
-             {"blazeface", "mediapipe_face"},
-             {"handlandmark", "mediapipe_hand"},
-             {"poselandmark", "mediapipe_pose"},
-             {"movenet", "movenet"},
-             {"deeplab", "deeplab"},
-             {"yamnet", "yamnet"},
-             {"ssd", "ssd"}};
-/* Of other networks that look at pictures. */
-static const char *const usual[] = {"imagenet", "imagenet_torch"};
+    struct ifd_parameter_info more[MORE_MAX];
+} hints[] = {
+    {.word = "yolox", .preset = "yolox"},
+    {.word = "yolov3", .preset = "yolo_v3"},
+    {.word = "yolov4", .preset = "yolo_v3"},
+    {.word = "yolov5", .preset = "yolo_v5"},
+    {.word = "yolo", .preset = "yolo_v8"},
+    {.word = "nanodet", .preset = "nanodet"},
+    {.word = "ultraface", .preset = "ultraface"},
+    {.word = "facedetection", .preset = "mediapipe_face"},
+    {.word = "blazeface", .preset = "mediapipe_face"},
+    {.word = "handlandmark", .preset = "mediapipe_hand"},
+    {.word = "poselandmark", .preset = "mediapipe_pose"},
+    {.word = "movenet", .preset = "movenet"},
+    {.word = "deeplab", .preset = "deeplab"},
+    {.word = "selfiesegmentation",
+     .preset = "deeplab",
+     .more = {{"image_mean", "0"}, {"image_std", "255"}, {"labels", "background, person"}}},
+    {.word = "yamnet", .preset = "yamnet"},
+    {.word = "ssd", .preset = "ssd"}};
 
 static enum ifd_code open_model(const struct ifd_tool_host *host, struct init *init,
                                 struct ifd_err *err)
@@ -87,11 +94,23 @@ static enum ifd_code open_model(const struct ifd_tool_host *host, struct init *i
     return code;
 }
 
-/* Describes the model as the server does with this preset (NULL: none). */
+static uint32_t count_more(const struct ifd_parameter_info *more)
+{
+    uint32_t count = 0;
+    while (more && count < MORE_MAX && more[count].key) {
+        count++;
+    }
+    return count;
+}
+
+/* Describes the model as the server does with this preset and what is said beside it (NULL:
+ * none). */
 static enum ifd_code describe(struct init *init, const char *preset,
+                              const struct ifd_parameter_info *more,
                               const struct ifd_model_desc **ret, struct ifd_err *err)
 {
-    struct ifd_parameter_info *parameter = ifd_arena_take(&init->arena, sizeof(*parameter));
+    struct ifd_parameter_info *parameter =
+        ifd_arena_take_array(&init->arena, 1 + MORE_MAX, sizeof(*parameter));
     struct ifd_version *version = ifd_arena_take(&init->arena, sizeof(*version));
     if (!parameter || !version) {
         return ifd_arena_fail(&init->arena, sizeof(*version), err);
@@ -99,9 +118,12 @@ static enum ifd_code describe(struct init *init, const char *preset,
     *version = (struct ifd_version){
         .name = init->name, .number = 1, .arena = init->arena, .engine = init->model};
     ifd_manifest_init(&version->desc);
-    *parameter = (struct ifd_parameter_info){.key = "preset", .value = preset};
+    parameter[0] = (struct ifd_parameter_info){.key = "preset", .value = preset};
+    for (uint32_t i = 0; i < count_more(more); i++) {
+        parameter[1 + i] = more[i];
+    }
     version->desc.parameter = parameter;
-    version->desc.parameter_count = preset ? 1 : 0;
+    version->desc.parameter_count = preset ? 1 + count_more(more) : 0;
     enum ifd_code code =
         ifd_manifest_complete(&version->desc, ifd_model_info(init->model), &version->arena, err);
     if (!code) {
@@ -132,13 +154,14 @@ static bool is_complete(const struct ifd_model_desc *desc)
     return (takes_pictures(desc) || takes_sounds(desc)) && desc->meaning;
 }
 
-static bool works(struct init *init, const char *preset)
+static bool works(struct init *init, const char *preset, const struct ifd_parameter_info *more)
 {
     const struct ifd_model_desc *desc = NULL;
-    if (describe(init, preset, &desc, NULL) || !is_complete(desc)) {
+    if (describe(init, preset, more, &desc, NULL) || !is_complete(desc)) {
         return false;
     }
     init->preset = preset;
+    init->more = more;
     init->desc = desc;
     init->is_guess = true;
     return true;
@@ -158,23 +181,60 @@ static bool has_word(const char *path, const char *word)
     return strstr(name, word);
 }
 
+/* Whether the only output is a map of the input picture, not much smaller than it. */
+static bool is_map(const struct ifd_model_desc *desc)
+{
+    if (desc->input_count != 1 || desc->output_count != 1) {
+        return false;
+    }
+    const struct ifd_image_rule *image = &desc->input[0].image;
+    const struct ifd_shape *shape = &desc->output[0].shape;
+    const uint32_t lead = image->channels_first ? 2 : 1;
+    return shape->rank == 4 && shape->dim[lead] * 4 >= image->height &&
+           shape->dim[lead + 1] * 4 >= image->width;
+}
+
+/* Whether an output is a number for each class. */
+static bool is_list(const struct ifd_shape *shape)
+{
+    uint32_t longer = 0;
+    for (uint32_t i = 0; i < shape->rank; i++) {
+        longer += shape->dim[i] > 1;
+    }
+    return longer <= 1;
+}
+
+/* What networks that look at pictures are mostly trained with. */
+static bool guess_usual(struct init *init)
+{
+    const struct ifd_model_desc *desc = NULL;
+    const bool is_onnx = strcmp(ifd_model_info(init->model)->format, "onnx") == 0;
+    if (describe(init, "imagenet", NULL, &desc, NULL) || !takes_pictures(desc)) {
+        return false;
+    }
+    if (!is_list(&desc->output[0].shape)) {
+        return is_map(desc) && works(init, "deeplab", NULL);
+    }
+    const bool is_torch = is_onnx || desc->input[0].image.channels_first;
+    return (is_torch && works(init, "imagenet_torch", NULL)) || works(init, "imagenet", NULL);
+}
+
 static void guess(struct init *init)
 {
-    const bool is_onnx = strcmp(ifd_model_info(init->model)->format, "onnx") == 0;
     for (size_t i = 0; i < sizeof(hints) / sizeof(hints[0]); i++) {
-        if (has_word(init->path, hints[i].word) && works(init, hints[i].preset)) {
+        if (has_word(init->path, hints[i].word) && works(init, hints[i].preset, hints[i].more)) {
             return;
         }
     }
-    init->is_usual = works(init, usual[is_onnx]);
+    init->is_usual = guess_usual(init);
 }
 
 static enum ifd_code choose_preset(struct init *init, struct ifd_err *err)
 {
     if (init->preset) {
-        return describe(init, init->preset, &init->desc, err);
+        return describe(init, init->preset, NULL, &init->desc, err);
     }
-    enum ifd_code code = describe(init, NULL, &init->desc, err);
+    enum ifd_code code = describe(init, NULL, NULL, &init->desc, err);
     if (!code && !is_complete(init->desc)) {
         guess(init);
     }
@@ -238,9 +298,12 @@ static void add_meaning(struct ifd_buf *out, const struct init *init)
     add_presets(out);
     add_parameter(out, init->preset ? "" : "# ", "preset",
                   init->preset ? init->preset : "imagenet");
+    for (uint32_t i = 0; i < count_more(init->more); i++) {
+        add_parameter(out, "", init->more[i].key, init->more[i].value);
+    }
     for (size_t i = 0; i < sizeof(shown) / sizeof(shown[0]); i++) {
         const char *value = ifd_meaning_parameter(init->desc, shown[i]);
-        if (value) {
+        if (value && !ifd_desc_parameter(init->desc, shown[i])) {
             add_parameter(out, "# ", shown[i], value);
         }
     }

@@ -71,8 +71,6 @@ IFD_NODISCARD enum ifd_code ifd_infer_add_base64_pictures(struct ifd_http_infer 
 typedef enum ifd_code (*ifd_parameter_fn)(struct ifd_http_infer *infer,
                                           const struct ifd_query_parameter *parameter,
                                           struct ifd_err *err);
-/** Whether a parameter says something about a picture or its objects. */
-bool ifd_infer_is_picture_parameter(struct ifd_str name);
 /** Adds a field that a body has. Errors: NOMEM. */
 IFD_NODISCARD enum ifd_code ifd_infer_add_field(struct ifd_http_infer *infer,
                                                 const struct ifd_query_parameter *field,
@@ -83,6 +81,9 @@ IFD_NODISCARD enum ifd_code ifd_infer_each_parameter(struct ifd_http_infer *infe
 /** INVALID: the value is not what is wanted. */
 enum ifd_code ifd_infer_fail_parameter(const struct ifd_query_parameter *parameter,
                                        const char *wanted, struct ifd_err *err);
+/** Errors: INVALID (a name that is nearly that of a parameter of pictures). */
+IFD_NODISCARD enum ifd_code ifd_infer_check_names(struct ifd_http_infer *infer,
+                                                  struct ifd_err *err);
 /** Reads resize and regions. */
 IFD_NODISCARD enum ifd_code ifd_infer_read_geometry(struct ifd_http_infer *infer,
                                                     struct ifd_err *err);

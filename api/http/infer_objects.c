@@ -36,8 +36,10 @@ static enum ifd_code read_parameter(struct ifd_http_infer *infer,
         return read_kind(infer, parameter, err);
     }
     if (ifd_str_equal(parameter->name, "timing")) {
-        infer->answers_times = ifd_str_equal(parameter->value, "1");
-        return infer->answers_times || ifd_str_equal(parameter->value, "0")
+        infer->answers_times =
+            ifd_str_equal(parameter->value, "1") || ifd_str_equal(parameter->value, "true");
+        return infer->answers_times || ifd_str_equal(parameter->value, "0") ||
+                       ifd_str_equal(parameter->value, "false")
                    ? IFD_OK
                    : ifd_infer_fail_parameter(parameter, "0 or 1", err);
     }
@@ -113,7 +115,10 @@ enum ifd_code ifd_infer_read_objects(struct ifd_http_infer *infer, bool by_defau
                                              ? by_default
                                              : meaning->usual_answer == IFD_ANSWER_OBJECTS);
     infer->options = meaning ? meaning->options : (struct ifd_object_options){0};
-    const enum ifd_code code = ifd_infer_each_parameter(infer, read_parameter, err);
+    enum ifd_code code = by_default ? ifd_infer_check_names(infer, err) : IFD_OK;
+    if (code == IFD_OK) {
+        code = ifd_infer_each_parameter(infer, read_parameter, err);
+    }
     if (infer->answers_objects) {
         infer->drawing =
             read_accept(infer->http->exchange->header(infer->http->exchange, "Accept"));

@@ -1,17 +1,21 @@
 /* Parameters of a request: in the query, or as fields of a form or of JSON; the query wins. */
 #include "api/http/infer.h"
 
+#include <string.h>
+
 #include "api/http/query.h"
 #include "engine/base/str.h"
 #include "server/model/parameters.h"
 
-bool ifd_infer_is_picture_parameter(struct ifd_str name)
+static const char *const picture_parameters[] = {
+    "classes", "iou", "mask", "outputs", "region", "resize", "threshold", "timing", "top_k"};
+#define PICTURE_PARAMETERS (sizeof(picture_parameters) / sizeof(picture_parameters[0]))
+
+static bool is_picture_parameter(struct ifd_str name)
 {
-    static const char *const names[] = {"classes", "iou",       "mask",   "outputs", "region",
-                                        "resize",  "threshold", "timing", "top_k"};
     bool is_one = false;
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && !is_one; i++) {
-        is_one = ifd_str_equal(name, names[i]);
+    for (size_t i = 0; i < PICTURE_PARAMETERS && !is_one; i++) {
+        is_one = ifd_str_equal(name, picture_parameters[i]);
     }
     return is_one;
 }
@@ -120,6 +124,36 @@ enum ifd_code ifd_infer_read_geometry(struct ifd_http_infer *infer, struct ifd_e
 {
     infer->region_count = 0; /* of another input */
     return ifd_infer_each_parameter(infer, read_parameter, err);
+}
+
+/* One or two characters apart, as a long name is from a typing error, or almost all of it. */
+static bool is_nearly(struct ifd_str name, const char *known)
+{
+    const unsigned distance = ifd_str_distance(name, known); /* 0: a part of it, else one more */
+    return distance == 0 ? name.size >= 3 && name.size + 2 >= strlen(known)
+                         : distance <= (name.size > 5 ? 3 : 2);
+}
+
+/* Clients add parameters of their own to any URL, so that only what looks like one of ours is
+ * taken for a mistake. */
+static enum ifd_code check_name(struct ifd_http_infer *infer,
+                                const struct ifd_query_parameter *parameter, struct ifd_err *err)
+{
+    (void)infer;
+    const struct ifd_str name = parameter->name;
+    for (size_t i = 0; i < PICTURE_PARAMETERS && !is_picture_parameter(name); i++) {
+        if (is_nearly(name, picture_parameters[i])) {
+            return ifd_fail(err, IFD_INVALID,
+                            "there is no parameter \"%.*s\"; the nearest name is \"%s\"",
+                            (int)name.size, name.data, picture_parameters[i]);
+        }
+    }
+    return IFD_OK;
+}
+
+enum ifd_code ifd_infer_check_names(struct ifd_http_infer *infer, struct ifd_err *err)
+{
+    return ifd_infer_each_parameter(infer, check_name, err);
 }
 
 static enum ifd_code read_source(struct ifd_http_infer *infer,

@@ -1,6 +1,8 @@
 /* Pictures over HTTP: as the whole body, in a form, or as base64 in JSON. */
 #include "api/http/infer.h"
 
+#include <string.h>
+
 #include "api/http/media_type.h"
 #include "api/http/multipart.h"
 #include "api/http/vision.h"
@@ -180,11 +182,24 @@ static enum ifd_code decode_base64(struct ifd_http_infer *infer, struct ifd_str 
     return IFD_OK;
 }
 
+/* What comes behind "data:image/jpeg;base64,", as browsers write it; else the whole text. */
+static struct ifd_str behind_data_url(struct ifd_str text)
+{
+    static const char sign[] = ";base64,";
+    struct ifd_str rest = text;
+    const struct ifd_str head = ifd_str_part(&rest, ',');
+    const size_t size = sizeof(sign) - 2; /* without the comma */
+    const bool is_url = rest.data && ifd_str_starts(head, "data:") && head.size >= size &&
+                        memcmp(head.data + head.size - size, sign, size) == 0;
+    return is_url ? rest : text;
+}
+
 enum ifd_code ifd_infer_parse_base64_picture(struct ifd_http_infer *infer, struct ifd_str text,
                                              struct ifd_err *err)
 {
     struct ifd_picture_source source = {.has_region = false};
-    enum ifd_code code = decode_base64(infer, text, "image", 0, &source.bytes, err);
+    enum ifd_code code =
+        decode_base64(infer, behind_data_url(text), "image", 0, &source.bytes, err);
     return code == IFD_OK ? take_picture(infer, &source, err) : code;
 }
 

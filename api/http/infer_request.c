@@ -5,7 +5,29 @@
 
 #include "engine/base/str.h"
 
-/* Reads a request parameter that only pictures use, or nobody; it must be a scalar. */
+static bool add_field(struct ifd_infer_parser *parser, struct ifd_str key, struct ifd_str value)
+{
+    struct ifd_json_in *in = &parser->in;
+    const struct ifd_query_parameter field = {.name = key, .value = value};
+    in->code = ifd_infer_add_field(parser->infer, &field, in->err);
+    in->failed = in->code != IFD_OK;
+    return !in->failed;
+}
+
+/* A scalar. */
+static bool add_scalar(struct ifd_infer_parser *parser, struct ifd_str key)
+{
+    struct ifd_json_in *in = &parser->in;
+    const char *begin = in->at;
+    struct ifd_str value;
+    if (ifd_json_peek(in) == IFD_JSON_TEXT) {
+        return ifd_json_text(in, &value) && add_field(parser, key, value);
+    }
+    return ifd_json_skip(in) &&
+           add_field(parser, key, ifd_str_trim((struct ifd_str){begin, (size_t)(in->at - begin)}));
+}
+
+/* Reads a request parameter that only pictures use, or nobody. */
 static bool read_other(struct ifd_infer_parser *parser, struct ifd_str key)
 {
     struct ifd_json_in *in = &parser->in;
@@ -16,25 +38,25 @@ static bool read_other(struct ifd_infer_parser *parser, struct ifd_str key)
                              "be specified: '%.*s'",
                              ifd_json_shown(key), key.data);
     }
-    if (kind == IFD_JSON_OBJECT || kind == IFD_JSON_ARRAY || kind == IFD_JSON_NULL) {
+    const bool may_be_several = ifd_str_equal(key, "region");
+    if (kind == IFD_JSON_OBJECT || (kind == IFD_JSON_ARRAY && !may_be_several) ||
+        kind == IFD_JSON_NULL) {
         return ifd_json_fail(in, IFD_INVALID,
                              "parameter '%.*s' has invalid type. It should be either 'int', "
                              "'bool', 'double' or 'string'",
                              ifd_json_shown(key), key.data);
     }
-    if (!ifd_infer_is_picture_parameter(key)) {
-        return ifd_json_skip(in);
+    if (kind != IFD_JSON_ARRAY) {
+        return add_scalar(parser, key);
     }
-    const char *begin = in->at;
-    struct ifd_query_parameter parameter = {.name = key};
-    if (kind == IFD_JSON_TEXT) {
-        ifd_json_text(in, &parameter.value);
-    } else if (ifd_json_skip(in)) {
-        parameter.value = ifd_str_trim((struct ifd_str){begin, (size_t)(in->at - begin)});
+    if (!ifd_json_open(in, '[')) {
+        return false;
     }
-    if (!in->failed) {
-        in->code = ifd_infer_add_field(parser->infer, &parameter, in->err);
-        in->failed = in->code != IFD_OK;
+    while (ifd_json_item(in)) { /* as several of this name in a query */
+        struct ifd_str value;
+        if (!ifd_json_text(in, &value) || !add_field(parser, key, value)) {
+            return false;
+        }
     }
     return !in->failed;
 }

@@ -6,10 +6,22 @@ struct plan {
     uint32_t activation;
 };
 
+/* Scores are 0 … 1. What a quantized output may store tells whether it has them or logits. */
+static bool are_logits(const struct ifd_tensor_info *output)
+{
+    const float low = output->dtype == IFD_S8 ? -128 : 0, zero = (float)output->zero_point;
+    const bool is_quantized =
+        (output->dtype == IFD_S8 || output->dtype == IFD_U8) && output->scale > 0;
+    return is_quantized &&
+           (output->scale * (low - zero) < -0.5f || output->scale * (low + 255 - zero) > 1.5f);
+}
+
 static enum ifd_code prepare(struct ifd_setup *setup, struct ifd_plan **ret, struct ifd_err *err)
 {
     struct plan made = {0};
     ifd_setup_one_role(setup);
+    const struct ifd_tensor_info *output = &setup->desc->output[setup->role[0]];
+    made.activation = are_logits(output) ? IFD_ACTIVATION_SOFTMAX : IFD_ACTIVATION_NONE;
     enum ifd_code code = ifd_setup_activation(setup, "activation", true, &made.activation, err);
     code = code ? code : ifd_setup_classes(setup, ifd_setup_count(setup, setup->role[0]), err);
     return code ? code : ifd_setup_plan(setup, &made, sizeof(made), ret, err);

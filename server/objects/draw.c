@@ -9,8 +9,9 @@
 #include "server/objects/font.h"
 
 #define TEXT_BYTES      80
-#define POINT_SCORE_MIN 0.2f /* points below are guesses */
-#define FRAME           2    /* pixels around a text, of the font's size */
+#define POINT_SCORE_MIN 0.2f   /* points below are guesses */
+#define LINE_SCORE_MIN  0.005f /* classes below would be called "0.00" */
+#define FRAME           2      /* pixels around a text, of the font's size */
 
 /* A color, and how thick lines and how large letters are. */
 struct pen {
@@ -50,9 +51,8 @@ static void draw_frame(const struct pen *pen, const float *box)
     fill(pen, x1 - size, y0, x1, y1);
 }
 
-static void draw_point(const struct pen *pen, const struct ifd_keypoint *at)
+static void draw_square(const struct pen *pen, const struct ifd_keypoint *at, double radius)
 {
-    const double radius = 1.5 * pen->size;
     fill(pen, (double)at->x - radius, (double)at->y - radius, (double)at->x + radius,
          (double)at->y + radius);
 }
@@ -161,8 +161,9 @@ static void draw_object(const struct ifd_canvas *canvas, const struct ifd_meanin
     }
     const struct pen ink = ink_on(&pen);
     for (uint32_t i = 0; i < object->keypoint_count; i++) {
-        if (point[i].score >= POINT_SCORE_MIN) {
-            draw_point(&ink, &point[i]);
+        if (point[i].score >= POINT_SCORE_MIN) { /* two colors: one is seen on any ground */
+            draw_square(&pen, &point[i], 2.5 * pen.size);
+            draw_square(&ink, &point[i], 1.5 * pen.size);
         }
     }
 }
@@ -209,7 +210,7 @@ static void draw_lines(const struct ifd_canvas *canvas, const struct ifd_meaning
     for (uint32_t i = 0; i < found->object_count; i++) {
         const struct ifd_object *object = &found->object[i];
         const struct pen pen = pen_of(canvas, object->index);
-        if (!object->has_box) {
+        if (!object->has_box && (i == 0 || object->score >= LINE_SCORE_MIN)) {
             name_text(meaning, object->index, object->score, text);
             draw_text(&pen, 0, y, text);
             y += text_height(&pen);

@@ -1,6 +1,7 @@
 """inferd init: from a model file to a repository that answers pictures."""
 import json
 import pathlib
+import shutil
 import subprocess
 import tempfile
 import unittest
@@ -56,6 +57,37 @@ class Init(unittest.TestCase):
         response = server.ask("POST", "/v2/models/dtln_1/infer", body)
         self.assertEqual(response.status, 400)
         self.assertIn("does not take one picture", json.loads(response.data)["error"])
+
+    def test_networks_without_a_name_are_known_by_their_form(self):
+        """Channels first: PyTorch's. A map of the picture: segmentation. Else no guess."""
+        self.assertIn('\nparameters { key: "preset" value { string_value: "imagenet_torch" } }\n',
+                      self.make("tflite/mobilenet_v2_int8_nchw_input.tflite"))
+        text = self.make("tflite/selfie_segmentation.tflite")
+        for key, value in (("preset", "deeplab"), ("image_mean", "0"), ("image_std", "255"),
+                           ("labels", "background, person")):
+            self.assertIn(f'\nparameters {{ key: "{key}" value {{ string_value: "{value}" }} }}\n',
+                          text)
+        unnamed = self.folder.parent / "net.tflite"
+        for name, preset in (("selfie_segmentation", '\nparameters { key: "preset" value { '
+                              'string_value: "deeplab" } }\n'),
+                             ("face_detection_short_range", "# Nothing says how pictures or")):
+            shutil.copy(support.shared(f"models/tflite/{name}.tflite"), unnamed)
+            shutil.rmtree(self.folder / "net", ignore_errors=True)
+            done = init(self.folder, unnamed)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn(preset, (self.folder / "net/config.pbtxt").read_text())
+        shutil.rmtree(self.folder / "net")
+        server = support.Server(str(self.folder))
+        self.addCleanup(server.stop)
+        response = server.ask("POST", "/v2/models/selfie_segmentation/infer",
+                              support.shared("images/grace_hopper.bmp").read_bytes())
+        areas = {row["label"]: row["area"] for row in json.loads(response.data)["segments"]}
+        self.assertGreater(areas["person"], 0.4)
+        self.assertLess(areas["person"], 0.8)
+        response = server.ask("POST", "/v2/models/mobilenet_v2_int8_nchw_input/infer?top_k=1000",
+                              support.shared(PICTURE).read_bytes())
+        scores = [row["score"] for row in json.loads(response.data)["classes"]]
+        self.assertAlmostEqual(sum(scores), 1, delta=0.02)
 
     def test_a_preset_can_be_given(self):
         text = self.make("onnx/mobilenet_v2_quant.onnx", "--preset", "imagenet")

@@ -46,7 +46,7 @@ static void ask_picture(const char *query)
 static void a_query_chooses_what_is_answered(void)
 {
     begin();
-    ask_picture("top_k=1&unknown=%31&&outputs=objects");
+    ask_picture("top_k=1&unknown=%31&test_1=1&&id=7&k=v&outputs=objects");
     EXPECT_INT(answer.status, 200);
     EXPECT_HAS(loopback_text(&answer),
                "\"classes\":[{\"label\":\"zero\",\"index\":0,\"score\":0.7}]}");
@@ -152,6 +152,8 @@ static void wrong_queries_are_refused(void)
         {"outputs=boxes", "outputs: \\\"boxes\\\" is not objects or tensors"},
         {"timing=yes", "timing: \\\"yes\\\" is not 0 or 1"},
         {"top_k=many", "top_k: not a count"},
+        {"thresold=1", "no parameter \\\"thresold\\\"; the nearest name is \\\"threshold\\\""},
+        {"x=1&output=tensors", "no parameter \\\"output\\\"; the nearest name is \\\"outputs\\\""},
         {"top_k=%3", "query: '%' without two hexadecimal digits"}};
     begin();
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
@@ -404,10 +406,15 @@ static void parameters_of_json_count_for_pictures(void)
 {
     static const char *const wrong[][2] = {
         {"\"region\":\"1,2\"", "region: \\\"1,2\\\" is not x,y,width,height"},
-        {"\"timing\":true", "timing: \\\"true\\\" is not 0 or 1"},
+        {"\"timing\":2", "timing: \\\"2\\\" is not 0 or 1"},
+        {"\"region\":[\"1,2,3,4\",5]", "JSON has '5' where a string should come"},
+        {"\"treshold\":0.5", "there is no parameter \\\"treshold\\\"; the nearest name is"},
         {"\"top_k\":[1]", "parameter 'top_k' has invalid type"}};
     static const char member[] = "{\"parameters\":{\"top_k\": 1 ,\"resize\":\"crop\"},"
                                  "\"image\":\"RkFLRQc=\"}";
+    static const char several[] =
+        "{\"parameters\":{\"region\":[\"1,2,3,4\",\"5, 6, 7, 8\"],\"timing\":true,"
+        "\"mine\":1},\"image\":\"data:image/jpeg;base64,RkFLRQc=\"}";
     static const char input[] =
         "{\"inputs\":[{\"name\":\"IMAGE\",\"datatype\":\"BYTES\",\"shape\":[1],"
         "\"data\":[\"RkFLRQc=\"]}],\"parameters\":{\"outputs\":\"objects\",\"other\":5,"
@@ -417,6 +424,11 @@ static void parameters_of_json_count_for_pictures(void)
     expect_classes();
     EXPECT(strstr(loopback_text(&answer), "\"one\"") == NULL);
     EXPECT(loop.fake.last_source[0].has_resize);
+    ask_as("application/json", "", several, sizeof(several) - 1);
+    EXPECT_HAS(loopback_text(&answer), "\"regions\":[{\"region\":[");
+    EXPECT_HAS(loopback_text(&answer), "\"time_ms\"");
+    EXPECT_INT(loop.fake.last_source[1].region.x, 5);
+    loop.fake.source_count = 0;
     ask_as("application/json", "?top_k=2", member, sizeof(member) - 1);
     EXPECT_HAS(loopback_text(&answer), "\"one\""); /* the query wins */
     loop.fake.source_count = 0;

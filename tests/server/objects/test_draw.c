@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "server/objects/draw.h"
+#include "server/objects/font.h"
 #include "tests/support/test.h"
 
 #define WIDTH  120
@@ -46,8 +47,8 @@ static void boxes_have_frames_and_names(void)
     EXPECT(has_color(10, 50, 1) && has_color(99, 50, 1) && has_color(50, 30, 1) &&
            has_color(50, 69, 1));
     EXPECT(is_untouched(50, 50) && is_untouched(9, 50) && is_untouched(100, 50));
-    EXPECT(has_color(10, 29, 1)); /* the bar of "cat 0.50" above the box: 9 high, 50 wide */
-    EXPECT(has_color(10, 21, 1) && is_untouched(10, 20) && is_untouched(61, 25));
+    EXPECT(has_color(10, 29, 1)); /* the bar of "cat 0.50" above the box: 11 high, 50 wide */
+    EXPECT(has_color(10, 19, 1) && is_untouched(10, 18) && is_untouched(61, 25));
     size_t ink = 0;
     for (int x = 10; x < 60; x++) {
         ink += !has_color(x, 25, 1);
@@ -78,8 +79,46 @@ static void bones_connect_points(void)
     draw(&(struct ifd_objects){.object = &object, .object_count = 1});
     EXPECT(has_color(50, 40, 1));
     EXPECT(!is_untouched(20, 40) && !has_color(20, 40, 1)); /* a point has another color */
+    EXPECT(has_color(18, 42, 1));                           /* and a border of the object's */
     EXPECT(is_untouched(50, 70));                           /* a guess is not drawn */
     EXPECT(has_color(0, 0, 1));                             /* name and score in the corner */
+}
+
+static int ink_of(char character)
+{
+    int rows = 0;
+    for (int y = 0; y < IFD_FONT_HEIGHT; y++) {
+        bool has_ink = false;
+        for (int x = 0; x < IFD_FONT_WIDTH; x++) {
+            has_ink = has_ink || ifd_font_has_ink(character, x, y);
+        }
+        rows |= has_ink << y;
+    }
+    return rows;
+}
+
+static void small_letters_have_tails(void)
+{
+    EXPECT_INT(ink_of('P'), 0x07f);
+    EXPECT_INT(ink_of('o'), 0x07c);
+    EXPECT_INT(ink_of('\x7f'), 0x07f); /* the frame of what the font lacks */
+    for (const char *at = "gpqy"; *at != '\0'; at++) {
+        EXPECT_INT(ink_of(*at), 0x1fc);
+    }
+}
+
+/* The best class is named in any case. */
+static void what_has_no_score_is_not_named(void)
+{
+    struct ifd_object object[] = {{.index = 1, .score = 0.999f}, {.index = 0, .score = 0.0049f}};
+    draw(&(struct ifd_objects){.object = object, .object_count = 2});
+    EXPECT(has_color(0, 10, 1) && is_untouched(0, 11));
+    object[1].score = 0.0051f;
+    draw(&(struct ifd_objects){.object = object, .object_count = 2});
+    EXPECT(has_color(0, 11, 0));
+    object[0].score = 0;
+    draw(&(struct ifd_objects){.object = object, .object_count = 1});
+    EXPECT(has_color(0, 10, 1)); /* the best one is */
 }
 
 static void masks_are_half_their_color(void)
@@ -106,10 +145,9 @@ static void masks_are_half_their_color(void)
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
-        T(boxes_have_frames_and_names),
-        T(what_lies_outside_is_clipped),
-        T(bones_connect_points),
-        T(masks_are_half_their_color),
+        T(boxes_have_frames_and_names),    T(what_lies_outside_is_clipped),
+        T(bones_connect_points),           T(small_letters_have_tails),
+        T(what_has_no_score_is_not_named), T(masks_are_half_their_color),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }

@@ -136,6 +136,41 @@ static void logits_become_probabilities(void)
     handmade_finish(&model);
 }
 
+/* What an output of 8 bits may store tells that it has logits; the config wins. */
+static void quantized_logits_are_known_by_their_range(void)
+{
+    static const int8_t logits[] = {-128, 10, 127, 0};
+    static const struct {
+        float scale;
+        int32_t zero_point;
+        const char *activation; /* NULL: nobody says it */
+        float best;
+    } cases[] = {{1.0f / 256, -128, NULL, 255.0f / 256}, /* 0 … 1 */
+                 {0.125f, 3, NULL, 0.9999994f},          /* -16 … 15: softmax */
+                 {0.125f, 3, "none", 15.5f},
+                 {0.125f, 3, "sigmoid", 0.9999998f}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct handmade model;
+        handmade_init(&model, 8, 8);
+        handmade_output(&model, "x", four, NULL);
+        model.output[0].dtype = model.tensor[0].dtype = IFD_S8;
+        model.output[0].scale = cases[i].scale;
+        model.output[0].zero_point = cases[i].zero_point;
+        model.tensor[0].data = (void *)(uintptr_t)logits;
+        model.tensor[0].bytes = sizeof(logits);
+        handmade_set(&model, "task", "classification");
+        if (cases[i].activation) {
+            handmade_set(&model, "activation", cases[i].activation);
+        }
+        REQUIRE_OK(handmade_read(&model), &model.err);
+        handmade_find(&model, NULL);
+        REQUIRE(model.found.object_count > 0);
+        EXPECT_INT(model.found.object[0].index, 2);
+        EXPECT_CLOSE(model.found.object[0].score, cases[i].best, 1e-6);
+        handmade_finish(&model);
+    }
+}
+
 static void configs_set_what_clients_leave_open(void)
 {
     static const float scores[] = {0.125f, 0.5f, 0.25f, 0.5f};
@@ -269,12 +304,19 @@ static void odd_numbers_of_ssd_are_no_objects(void)
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
-        T(labels_make_scores_a_classification),  T(nothing_is_meant_where_nobody_says_it),
-        T(listed_labels_are_as_many_as_classes), T(a_config_says_what_is_answered),
-        T(quantized_scores_are_real_numbers),    T(logits_become_probabilities),
-        T(configs_set_what_clients_leave_open),  T(wrong_configs_are_refused),
-        T(options_of_others_are_told_apart),     T(ssd_boxes_are_mapped_and_clipped),
-        T(ssd_outputs_are_found_in_any_order),   T(odd_numbers_of_ssd_are_no_objects),
+        T(labels_make_scores_a_classification),
+        T(nothing_is_meant_where_nobody_says_it),
+        T(listed_labels_are_as_many_as_classes),
+        T(a_config_says_what_is_answered),
+        T(quantized_scores_are_real_numbers),
+        T(logits_become_probabilities),
+        T(quantized_logits_are_known_by_their_range),
+        T(configs_set_what_clients_leave_open),
+        T(wrong_configs_are_refused),
+        T(options_of_others_are_told_apart),
+        T(ssd_boxes_are_mapped_and_clipped),
+        T(ssd_outputs_are_found_in_any_order),
+        T(odd_numbers_of_ssd_are_no_objects),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }
