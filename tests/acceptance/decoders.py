@@ -1,8 +1,9 @@
-"""Reference decoders: from a detector's outputs to boxes, in NumPy and double precision, as the
-networks' authors define them. Written independently of the server.
+"""Reference decoders: from a network's outputs to what they mean, in NumPy and double precision, as
+the networks' authors define them. Written independently of the server.
 
-Each takes the outputs without their first dimension and the input's width and height, and returns
-boxes (two corners in pixels of the input), scores, classes, and points [N, K, 3] or None."""
+Each takes the outputs without their first dimension and, where it needs them, the input's width and
+height. Those of detectors return boxes (two corners in pixels of the input), scores, classes, and
+points [N, K, 3] or None; those of points return [K, 3] and the subject's score."""
 
 import numpy as np
 
@@ -140,3 +141,52 @@ def blaze_face(numbers, logits, width, height):
 def ultraface(boxes, scores, width, height):
     """Two corners from 0 to 1; the second score is the face's."""
     return boxes * (width, height, width, height), *best(scores[:, 1:]), None
+
+
+def movenet(values, width, height):
+    """[1, points, (y, x, score)], from 0 to 1."""
+    y, x, score = values[0].T
+    return np.stack((x * width, y * height, score), 1), score.mean()
+
+
+def mediapipe_pose(numbers, presence):
+    """x, y, z in pixels, visibility and presence as logits; six points behind the body's 33 are
+    for the tracker."""
+    rows = numbers.reshape(-1, 5)[:33]
+    return np.hstack((rows[:, :2], sigmoid(rows[:, 3:4]))), presence[0]
+
+
+def peaks(heat):
+    """Row, column and value of the highest cell of each channel [h, w, points]."""
+    flat = heat.reshape(-1, heat.shape[-1])
+    rows, columns = np.divmod(flat.argmax(axis=0), heat.shape[1])
+    return rows, columns, flat.max(axis=0)
+
+
+def heatmap(heat, width, height):
+    """Channels first: the middle of the highest cell."""
+    rows, columns, score = peaks(np.moveaxis(heat, 0, -1))
+    x, y = (columns + 0.5) * width / heat.shape[2], (rows + 0.5) * height / heat.shape[1]
+    return np.stack((x, y, score), 1), score.mean()
+
+
+def posenet(heat, offsets, width, height):
+    """Channels last, heat as logits, offsets y then x. Cells are corners of a grid."""
+    rows, columns, logit = peaks(heat)
+    count, at = heat.shape[-1], np.arange(heat.shape[-1])
+    y = rows * (height - 1) / (heat.shape[0] - 1) + offsets[rows, columns, at]
+    x = columns * (width - 1) / (heat.shape[1] - 1) + offsets[rows, columns, count + at]
+    return np.stack((x, y, sigmoid(logit)), 1), sigmoid(logit).mean()
+
+
+def ctc(steps, letters, blank):
+    """The best path: repetitions are one letter, the blank parts them. letters: of all classes."""
+    best_class, score = steps.argmax(axis=1), steps.max(axis=1)
+    before = np.concatenate(([blank], best_class[:-1]))
+    is_letter = (best_class != blank) & (best_class != before)
+    return "".join(letters[i] for i in best_class[is_letter]), score[is_letter].mean()
+
+
+def softmax(logits):
+    powers = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    return powers / powers.sum(axis=-1, keepdims=True)

@@ -294,9 +294,8 @@ def values_of(name):
     }
 
 
-def make_network(name):
+def make_network(name, network, values):
     """An ONNX file."""
-    network, values = NETWORKS[name], values_of(name)
     middle = [0, network.red, network.height // 2, network.width // 2]
     constants = {
         "from": np.array(middle),
@@ -373,7 +372,7 @@ class Decoders(support.ServerCase):
     def prepare(cls, folder):
         for name, network in NETWORKS.items():
             with tempfile.NamedTemporaryFile(suffix=".onnx") as file:
-                file.write(make_network(name))
+                file.write(make_network(name, network, values_of(name)))
                 file.flush()
                 support.add_model(folder, name, file.name, config=config_of(network))
 

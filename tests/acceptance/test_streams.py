@@ -39,6 +39,56 @@ def form(fields, picture):
     return b"".join(parts), {"Content-Type": f"multipart/form-data; boundary={boundary}"}
 
 
+def parts(boundary, *fields, end="--\r\n"):
+    """A form of fields: the lines of each header, then its content."""
+    body = b""
+    for *header, content in fields:
+        head = "".join(line + "\r\n" for line in header)
+        body += f"--{boundary}\r\n{head}\r\n".encode() + content + b"\r\n"
+    return body + f"--{boundary}{end}".encode()
+
+
+def requests_of_others(picture):
+    """Headers and body, as the libraries of other recorders and their helpers write a picture and
+    a least confidence of 0.5: (who, headers, body)."""
+    guid = "6cb9a5e2-7f0e-4b4e-9b8e-0a51b6c0f7d4"
+    yield (".NET: Agent DVR and CodeProject.AI's own clients",
+           {"Content-Type": f'multipart/form-data; boundary="{guid}"'},
+           parts(guid,
+                 ("Content-Disposition: form-data; name=image; filename=image.jpg; "
+                  "filename*=utf-8''image.jpg", picture),
+                 ("Content-Type: text/plain; charset=utf-8",
+                  "Content-Disposition: form-data; name=min_confidence", b"0.5")))
+    dashes = "----WebKitFormBoundaryYt7Bf1hQ0q9vJmPz"
+    yield ("a browser: CodeProject.AI's page",
+           {"Content-Type": f"multipart/form-data; boundary={dashes}", "Accept": "*/*",
+            "Origin": "http://camera.local"},
+           parts(dashes,
+                 ('Content-Disposition: form-data; name="image"; filename="front door (1).jpg"',
+                  "Content-Type: image/jpeg", picture),
+                 ('Content-Disposition: form-data; name="min_confidence"', b"0.5")))
+    digits = "--------------------------271828182845904523536028"
+    yield ("node's form-data: triggers, Node-RED",
+           {"Content-Type": f"multipart/form-data; boundary={digits}",
+            "Accept": "application/json"},
+           parts(digits,
+                 ('Content-Disposition: form-data; name="min_confidence"', b"0.5"),
+                 ('Content-Disposition: form-data; name="image"; filename="Einfahrt ä.jpg"',
+                  "Content-Type: image/jpeg", picture)))
+    yield ("curl: scripts", {"Content-Type": f"multipart/form-data; boundary={digits}",
+                             "User-Agent": "curl/7.88.1", "Accept": "*/*"},
+           parts(digits,
+                 ('Content-Disposition: form-data; name="image"; filename="a.jpg"',
+                  "Content-Type: image/jpeg", picture),
+                 ('Content-Disposition: form-data; name="min_confidence"', b"0.5"),
+                 ('Content-Disposition: form-data; name="typedet"', b"ONNX")))
+    yield ("no name of a file, and no last line break: Go, microcontrollers",
+           {"content-type": "multipart/form-data;boundary=x"},
+           parts("x", ('content-disposition: form-data; name="min_confidence"', b"0.5"),
+                 ('content-disposition: form-data; name="image"',
+                  "content-type: application/octet-stream", picture), end="--"))
+
+
 class Cameras(support.ServerCase):
     repository = support.SOURCE / "models"
 
@@ -144,6 +194,30 @@ class Recorders(support.ServerCase):
             predictions = self.check("/v1/vision/detection", "ssd", {"api_key": ""},
                                      buffer.getvalue(), 0.4)
             self.assertEqual(predictions[0]["label"], "cat")
+
+    def test_home_assistant(self):
+        """Its DeepStack sensor, by python-requests: an empty key, models by name, status 200."""
+        picture = support.shared("images/cat_720p.jpg").read_bytes()
+        for path in ("/v1/vision/detection", "/v1/vision/custom/ssd"):
+            seen = self.check(path, "ssd", {"api_key": ""}, picture, 0.4)
+            self.assertEqual({"confidence", "label", "x_min", "y_min", "x_max", "y_max"},
+                             set(seen[0]))
+
+    def test_the_forms_of_other_libraries(self):
+        picture = support.shared("images/cats_and_dogs.jpg").read_bytes()
+        want = self.check("/v1/vision/custom/ssd", "ssd", {"min_confidence": "0.5"}, picture, 0.5)
+        for who, headers, body in requests_of_others(picture):
+            for path in ("/v1/vision/detection", "/v1/vision/custom/ssd"):
+                with self.subTest(who, path=path):
+                    status, got = self.post(path, body, headers)
+                    self.assertEqual(status, 200, got)
+                    self.assertEqual(got["predictions"], want)
+
+    def test_blue_iris_lists_models_first(self):
+        """By POST without a body."""
+        answer = self.server.ask("POST", "/v1/vision/custom/list", b"")
+        self.assertEqual(answer.status, 200)
+        self.assertEqual(json.loads(answer.data)["models"], ["faces", "ssd"])
 
     def test_models_by_name_and_least_confidence(self):
         picture = support.shared("images/cats_and_dogs.jpg").read_bytes()
