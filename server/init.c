@@ -12,6 +12,7 @@
 #include "engine/base/escape.h"
 #include "engine/base/file.h"
 #include "engine/base/str.h"
+#include "engine/tools/externals.h"
 #include "server/model/parameters.h"
 #include "server/repo/complete.h"
 #include "server/repo/layout.h"
@@ -31,6 +32,7 @@ struct init {
     char name[160];
     const char *file; /* in the model's folder */
     struct ifd_file content;
+    struct ifd_externals externals;
     struct ifd_engine *engine;
     struct ifd_model *model;
     struct ifd_arena arena;
@@ -85,8 +87,13 @@ static enum ifd_code open_model(const struct ifd_tool_host *host, struct init *i
         code = ifd_engine_create(&options, &init->engine, err);
     }
     if (!code) {
-        code = ifd_model_load(init->engine, init->content.content, &(struct ifd_model_options){0},
-                              &init->model, err);
+        code = ifd_externals_open(init->path, init->content.content, SIZE_MAX, ifd_alloc_system(),
+                                  &init->externals, err);
+    }
+    if (!code) {
+        const struct ifd_model_options load = {.external = init->externals.file,
+                                               .external_count = init->externals.count};
+        code = ifd_model_load(init->engine, init->content.content, &load, &init->model, err);
         if (code) {
             ifd_err_prefix(err, "%.150s", init->path);
         }
@@ -380,6 +387,30 @@ static enum ifd_code make_folder(const char *path, bool may_exist, struct ifd_er
                     path, strerror(errno));
 }
 
+/* The files beside the model's: in the folder of the version, and in folders within it. */
+static enum ifd_code write_externals(const struct init *init, const char *version,
+                                     struct ifd_err *err)
+{
+    char path[2 * PATH_BYTES];
+    enum ifd_code code = IFD_OK;
+    for (uint32_t i = 0; i < init->externals.count && !code; i++) {
+        const char *name = init->externals.file[i].name;
+        for (const char *slash = strchr(name, '/'); slash && !code;
+             slash = strchr(slash + 1, '/')) {
+            if (ifd_str_format(path, sizeof(path), "%s/%.*s", version, (int)(slash - name), name)) {
+                code = make_folder(path, true, err);
+            }
+        }
+        if (!code && !ifd_str_format(path, sizeof(path), "%s/%s", version, name)) {
+            code = ifd_fail(err, IFD_TOO_LARGE, "the path \"%.100s…\" is too long", name);
+        }
+        if (!code) {
+            code = ifd_file_write(path, init->externals.file[i].content, err);
+        }
+    }
+    return code;
+}
+
 static enum ifd_code write_folder(const struct init *init, struct ifd_err *err)
 {
     char model[PATH_BYTES], version[PATH_BYTES + 8], file[PATH_BYTES + 32], config[PATH_BYTES + 32];
@@ -398,6 +429,9 @@ static enum ifd_code write_folder(const struct init *init, struct ifd_err *err)
     }
     if (!code) {
         code = ifd_file_write(file, init->content.content, err);
+    }
+    if (!code) {
+        code = write_externals(init, version, err);
     }
     if (!code) {
         code = write_config(init, config, err);
@@ -456,6 +490,7 @@ int ifd_init(const struct ifd_tool_host *host, int argc, char **argv)
     ifd_arena_finish(&init.arena);
     ifd_model_destroy(init.model);
     ifd_engine_destroy(init.engine);
+    ifd_externals_close(&init.externals);
     ifd_file_close(&init.content);
     return code ? 1 : 0;
 }

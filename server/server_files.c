@@ -1,17 +1,21 @@
 /* "inferd serve MODEL.tflite": a model file is served by itself, as version 1 of a model that has
  * its name. */
+#include <string.h>
 #include <sys/stat.h>
 
 #include "engine/base/file.h"
 #include "engine/base/str.h"
+#include "engine/tools/externals.h"
 #include "server/repo/layout.h"
 #include "server/server_impl.h"
 
-/* A file that is being loaded. */
+/* A file that is being loaded, with those beside it that its constants lie in. */
 struct load {
     struct ifd_server *server;
-    struct ifd_source_file file;
+    struct ifd_source_file *file; /* in the arena */
     struct ifd_bytes content;
+    struct ifd_externals externals;
+    struct ifd_arena arena;
 };
 
 static bool is_file(const char *path)
@@ -41,13 +45,52 @@ enum ifd_code ifd_server_sort_repositories(struct ifd_server *server, struct ifd
     return IFD_OK;
 }
 
+static void drop(struct load *load)
+{
+    const struct ifd_alloc *alloc = load->server->options.alloc;
+    ifd_externals_close(&load->externals);
+    ifd_release_tensor(alloc, (void *)(uintptr_t)load->content.data, load->content.size);
+    ifd_arena_finish(&load->arena);
+    ifd_release(alloc, load, sizeof(*load));
+}
+
 static void loaded(void *arg, enum ifd_code code, const struct ifd_err *err)
 {
-    struct load *load = arg;
-    const struct ifd_alloc *alloc = load->server->options.alloc;
     (void)code, (void)err; /* the repository logs it */
-    ifd_release_tensor(alloc, (void *)(uintptr_t)load->content.data, load->content.size);
-    ifd_release(alloc, load, sizeof(*load));
+    drop(arg);
+}
+
+/* The files as those of the model's folder. */
+static enum ifd_code list_files(struct load *load, const char *file, struct ifd_err *err)
+{
+    const uint32_t count = load->externals.count;
+    load->file = ifd_arena_take_array(&load->arena, count + (size_t)1, sizeof(*load->file));
+    if (!load->file) {
+        return ifd_arena_fail(&load->arena, count * sizeof(*load->file), err);
+    }
+    load->file[0] = (struct ifd_source_file){.path = ifd_str(file), .content = load->content};
+    for (uint32_t i = 0; i < count; i++) {
+        const struct ifd_external_file *from = &load->externals.file[i];
+        const char *path = ifd_folder_join(&load->arena, "1", from->name);
+        if (!path) {
+            return ifd_arena_fail(&load->arena, strlen(from->name), err);
+        }
+        load->file[1 + i] =
+            (struct ifd_source_file){.path = ifd_str(path), .content = from->content};
+    }
+    return IFD_OK;
+}
+
+static enum ifd_code read_files(struct load *load, const char *path, const char *file,
+                                struct ifd_err *err)
+{
+    const struct ifd_alloc *alloc = load->server->options.alloc;
+    const size_t limit = ifd_config_model_bytes(load->server->options.config);
+    enum ifd_code code = ifd_file_read(path, limit, alloc, &load->content, err);
+    if (!code) {
+        code = ifd_externals_open(path, load->content, limit, alloc, &load->externals, err);
+    }
+    return code ? code : list_files(load, file, err);
 }
 
 static enum ifd_code load_file(struct ifd_server *server, const char *path, struct ifd_err *err)
@@ -63,15 +106,15 @@ static enum ifd_code load_file(struct ifd_server *server, const char *path, stru
     if (!load) {
         return ifd_fail(err, IFD_NOMEM, "no memory to load %.150s", path);
     }
-    code = ifd_file_read(path, (size_t)server->options.config->max_model_bytes, alloc,
-                         &load->content, err);
+    load->server = server;
+    ifd_arena_init(&load->arena, alloc, 0);
+    code = read_files(load, path, file, err);
     if (code) {
-        ifd_release(alloc, load, sizeof(*load));
+        drop(load);
         return code;
     }
-    load->server = server;
-    load->file = (struct ifd_source_file){.path = ifd_str(file), .content = load->content};
-    const struct ifd_source source = {.root = -1, .file = &load->file, .file_count = 1};
+    const struct ifd_source source = {
+        .root = -1, .file = load->file, .file_count = 1 + load->externals.count};
     ifd_repo_load_at_start(server->repo, name, &source, loaded, load);
     return IFD_OK;
 }

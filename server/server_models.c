@@ -196,7 +196,7 @@ enum ifd_code ifd_server_create_repo(struct ifd_server *server, struct ifd_err *
         .backend_count = config->backends.count,
         .precision = config->precision,
         .max_threads = IFD_SERVER_THREADS_MAX,
-        .max_model_bytes = (size_t)config->max_model_bytes,
+        .max_model_bytes = ifd_config_model_bytes(config),
         .shape_bytes = (size_t)config->shape_memory,
         .clock = ifd_clock_system(),
         .poll_ns = is_poll ? config->poll_secs * SECOND_NS : 0,

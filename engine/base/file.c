@@ -122,23 +122,30 @@ static bool map_file(int fd, size_t size, struct ifd_file *ret)
     return true;
 }
 
-enum ifd_code ifd_file_open(const char *path, size_t limit_bytes, const struct ifd_alloc *alloc,
-                            struct ifd_file *ret, struct ifd_err *err)
+enum ifd_code ifd_file_open_fd(int fd, const char *name, size_t limit_bytes,
+                               const struct ifd_alloc *alloc, struct ifd_file *ret,
+                               struct ifd_err *err)
 {
     struct stat info;
-    int fd = -1;
-    enum ifd_code code = open_for_reading(path, &fd, err);
-    if (code != IFD_OK) {
-        return code;
-    }
-    code = fstat(fd, &info) == 0 ? check_file(&info, path, limit_bytes, err)
-                                 : fail_io("read", path, err);
+    enum ifd_code code = fstat(fd, &info) == 0 ? check_file(&info, name, limit_bytes, err)
+                                               : fail_io("read", name, err);
     const bool may_map = code == IFD_OK && info.st_size > 0 && only_we_write(&info);
     if (code == IFD_OK && !(may_map && map_file(fd, (size_t)info.st_size, ret))) {
         *ret = (struct ifd_file){.alloc = alloc};
-        code = ifd_file_read_fd(fd, path, limit_bytes, alloc, &ret->content, err);
+        code = ifd_file_read_fd(fd, name, limit_bytes, alloc, &ret->content, err);
     }
-    (void)close(fd);
+    return code;
+}
+
+enum ifd_code ifd_file_open(const char *path, size_t limit_bytes, const struct ifd_alloc *alloc,
+                            struct ifd_file *ret, struct ifd_err *err)
+{
+    int fd = -1;
+    enum ifd_code code = open_for_reading(path, &fd, err);
+    if (code == IFD_OK) {
+        code = ifd_file_open_fd(fd, path, limit_bytes, alloc, ret, err);
+        (void)close(fd);
+    }
     return code;
 }
 

@@ -30,6 +30,10 @@ struct ifd_file {
 IFD_NODISCARD enum ifd_code ifd_file_open(const char *path, size_t limit_bytes,
                                           const struct ifd_alloc *alloc, struct ifd_file *ret,
                                           struct ifd_err *err);
+/** The same from an open descriptor, which stays open; name is for messages. */
+IFD_NODISCARD enum ifd_code ifd_file_open_fd(int fd, const char *name, size_t limit_bytes,
+                                             const struct ifd_alloc *alloc, struct ifd_file *ret,
+                                             struct ifd_err *err);
 /** A zeroed file is fine. */
 void ifd_file_close(struct ifd_file *file);
 

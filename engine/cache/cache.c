@@ -87,13 +87,13 @@ void ifd_cache_close(struct ifd_cache *cache)
 
 /* ---- files ---- */
 
-uint64_t ifd_cache_name(const struct ifd_cache *cache, struct ifd_bytes model,
-                        struct ifd_bytes setup)
+uint64_t ifd_cache_name(const struct ifd_cache *cache, const struct ifd_bytes *part, size_t count)
 {
     struct ifd_mac mac;
     ifd_mac_start(&mac, cache->key);
-    ifd_mac_add(&mac, setup.data, setup.size);
-    ifd_mac_add(&mac, model.data, model.size);
+    for (size_t i = 0; i < count; i++) {
+        ifd_mac_add(&mac, part[i].data, part[i].size);
+    }
     return ifd_mac_sum(&mac);
 }
 

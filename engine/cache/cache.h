@@ -24,10 +24,9 @@ IFD_NODISCARD enum ifd_code ifd_cache_open(const char *folder, uint64_t limit_by
                                            struct ifd_cache **ret_cache, struct ifd_err *err);
 void ifd_cache_close(struct ifd_cache *cache); /* NULL is fine; entries must be finished */
 
-/** Name of the file of a model. setup: what packed weights depend on besides the content of the
- *  model. */
-uint64_t ifd_cache_name(const struct ifd_cache *cache, struct ifd_bytes model,
-                        struct ifd_bytes setup);
+/** Name of the file of a model. part: what packed weights depend on, the model's content among
+ *  it. */
+uint64_t ifd_cache_name(const struct ifd_cache *cache, const struct ifd_bytes *part, size_t count);
 
 /** A mapped file. Its parts are aligned to IFD_TENSOR_ALIGN and padded. */
 struct ifd_cache_entry {

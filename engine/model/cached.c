@@ -49,9 +49,21 @@ void ifd_model_find_cached(struct ifd_model *model, const struct ifd_model_optio
                  model->preference_count, options->input_shape_count);
         return;
     }
-    model->cache_name =
-        ifd_cache_name(engine->cache, model->file,
-                       (struct ifd_bytes){.data = (const uint8_t *)setup, .size = used});
+    struct ifd_arena arena; /* of the list of parts */
+    ifd_arena_init(&arena, engine->alloc, 0);
+    struct ifd_bytes *part =
+        ifd_arena_take_array(&arena, model->external_count + (size_t)2, sizeof(*part));
+    if (!part) {
+        (void)ifd_arena_fail(&arena, model->external_count * sizeof(*part), note);
+        return;
+    }
+    part[0] = (struct ifd_bytes){.data = (const uint8_t *)setup, .size = used};
+    part[1] = model->file;
+    for (uint32_t i = 0; i < model->external_count; i++) {
+        part[2 + i] = model->external[i].content;
+    }
+    model->cache_name = ifd_cache_name(engine->cache, part, model->external_count + (size_t)2);
+    ifd_arena_finish(&arena);
     model->info.is_from_cache =
         ifd_cache_find(engine->cache, model->cache_name, &model->cache_entry, note) == IFD_OK;
 }

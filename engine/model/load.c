@@ -12,10 +12,15 @@
 #define KEEP_FILE_TIMES 8
 #define KEEP_MORE_BYTES ((size_t)64 << 20)
 
-static size_t keep_limit(size_t file_bytes)
+static size_t keep_limit(const struct ifd_model *model)
 {
-    size_t limit = 0;
-    if (!ifd_size_mul(file_bytes, KEEP_FILE_TIMES, &limit) ||
+    size_t limit = 0, bytes = model->file.size;
+    for (uint32_t i = 0; i < model->external_count; i++) {
+        if (!ifd_size_add(bytes, model->external[i].content.size, &bytes)) {
+            return SIZE_MAX;
+        }
+    }
+    if (!ifd_size_mul(bytes, KEEP_FILE_TIMES, &limit) ||
         !ifd_size_add(limit, KEEP_MORE_BYTES, &limit)) {
         return SIZE_MAX;
     }
@@ -102,12 +107,32 @@ static enum ifd_code read_and_build(struct ifd_model *model,
                                     const struct ifd_parse_options *options,
                                     struct ifd_parsed *parsed, struct ifd_err *err)
 {
-    model->arena.cap_bytes = keep_limit(model->file.size);
+    model->arena.cap_bytes = keep_limit(model);
     enum ifd_code code = ifd_parse(model->file, options, &model->graph, parsed, err);
     if (code == IFD_OK && !parsed->cut.is_cut && (parsed->opens_first || parsed->opens_others)) {
         code = probe(model, options, parsed, err);
     }
     return code == IFD_OK ? ifd_model_build(model, parsed, err) : code;
+}
+
+/* The caller's list may go, the content stays. */
+static enum ifd_code keep_externals(struct ifd_model *model,
+                                    const struct ifd_model_options *options, struct ifd_err *err)
+{
+    const uint32_t count = options->external_count;
+    struct ifd_external_file *kept = ifd_arena_take_array(&model->arena, count, sizeof(*kept));
+    for (uint32_t i = 0; kept && i < count; i++) {
+        const struct ifd_external_file *from = &options->external[i];
+        kept[i] = (struct ifd_external_file){
+            .name = ifd_arena_text(&model->arena, from->name, strlen(from->name)),
+            .content = from->content};
+        if (!kept[i].name) {
+            return ifd_arena_fail(&model->arena, strlen(from->name), err);
+        }
+    }
+    model->external = kept;
+    model->external_count = count;
+    return kept ? IFD_OK : ifd_arena_fail(&model->arena, count * sizeof(*kept), err);
 }
 
 static enum ifd_code load_once(struct ifd_engine *engine, struct ifd_bytes file,
@@ -121,16 +146,19 @@ static enum ifd_code load_once(struct ifd_engine *engine, struct ifd_bytes file,
         return code;
     }
     const struct ifd_parse_options parse = {.limits = &model->limits,
+                                            .external = options->external,
+                                            .external_count = options->external_count,
                                             .shape = options->input_shape,
                                             .shape_count = options->input_shape_count,
                                             .open_other = open_other,
                                             .keeps_state = options->keeps_state,
                                             .signature = options->signature};
     model->file = file;
-    if (engine->wants_cache) {
+    code = keep_externals(model, options, err);
+    if (code == IFD_OK && engine->wants_cache) {
         ifd_model_find_cached(model, options);
     }
-    if (options->signature) {
+    if (code == IFD_OK && options->signature) {
         model->signature =
             ifd_arena_text(&model->arena, options->signature, strlen(options->signature));
         code = model->signature ? IFD_OK : ifd_fail(err, IFD_NOMEM, "no memory for a name");
@@ -188,6 +216,8 @@ enum ifd_code ifd_model_bind(const struct ifd_model *root, const struct ifd_inpu
     }
     model->engine = root->engine;
     model->file = root->file;
+    model->external = root->external;
+    model->external_count = root->external_count;
     model->limits = root->limits;
     model->limits.arena_bytes =
         limit_bytes < root->limits.arena_bytes ? limit_bytes : root->limits.arena_bytes;
@@ -204,6 +234,8 @@ enum ifd_code ifd_model_bind(const struct ifd_model *root, const struct ifd_inpu
     ifd_graph_init(&model->graph, &model->arena);
     ifd_mutex_init(&model->lock);
     const struct ifd_parse_options parse = {.limits = &root->limits,
+                                            .external = root->external,
+                                            .external_count = root->external_count,
                                             .shape = shape,
                                             .shape_count = root->info.input_count,
                                             .are_final = true,
@@ -218,4 +250,22 @@ enum ifd_code ifd_model_bind(const struct ifd_model *root, const struct ifd_inpu
     }
     *ret_model = model;
     return IFD_OK;
+}
+
+enum ifd_code ifd_model_externals(struct ifd_bytes file, const struct ifd_alloc *alloc,
+                                  enum ifd_code (*fn)(void *context,
+                                                      const struct ifd_external_names *names,
+                                                      struct ifd_err *err),
+                                  void *context, struct ifd_err *err)
+{
+    struct ifd_arena arena;
+    struct ifd_external_names names;
+    const struct ifd_limits limits = ifd_model_limits(&(const struct ifd_limits){0});
+    ifd_arena_init(&arena, alloc, limits.arena_bytes);
+    enum ifd_code code = ifd_parse_externals(file, &limits, &arena, &names, err);
+    if (code == IFD_OK && names.count > 0) {
+        code = fn(context, &names, err);
+    }
+    ifd_arena_finish(&arena);
+    return code;
 }

@@ -10,7 +10,7 @@
 /* ---- options ---- */
 
 static const struct ifd_limits default_limits = {
-    .file_bytes = INT32_MAX,
+    .file_bytes = SIZE_MAX,
     .nodes = 100000,
     .values = 400000,
     .node_inputs = 4096,
@@ -20,7 +20,7 @@ static const struct ifd_limits default_limits = {
 
 #define DEFAULT_SHAPE_BYTES ((size_t)256 << 20)
 
-static struct ifd_limits effective_limits(const struct ifd_limits *wanted)
+struct ifd_limits ifd_model_limits(const struct ifd_limits *wanted)
 {
     const struct ifd_limits *d = &default_limits;
     return (struct ifd_limits){
@@ -66,7 +66,7 @@ enum ifd_code ifd_model_create(struct ifd_engine *engine, const struct ifd_model
         return ifd_fail(err, IFD_NOMEM, "no memory for a model");
     }
     model->engine = engine;
-    model->limits = effective_limits(&options->limits);
+    model->limits = ifd_model_limits(&options->limits);
     model->max_threads = options->max_threads > 0 ? options->max_threads : 1;
     model->no_optimize = options->no_optimize;
     model->keeps_state = options->keeps_state;

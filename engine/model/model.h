@@ -36,6 +36,8 @@ struct ifd_model {
     const char *signature; /* NULL; in the arena, or that of the root of a variant */
     bool is_bound;         /* to the shapes of requests: a variant of another model (shapes.h) */
     struct ifd_bytes file;
+    const struct ifd_external_file *external; /* in the arena, or that of the root of a variant */
+    uint32_t external_count;
     /** For the variants of an instance, as in struct ifd_model_options. */
     size_t shape_bytes;
     enum ifd_code (*hold_shapes)(void *context, uint64_t *held, uint64_t bytes,
@@ -61,6 +63,9 @@ struct ifd_model {
     struct ifd_model_plan *plan[IFD_BATCH_PLANS];
     struct ifd_model_plan *spare_plan; /* as plan[0], without devices; NULL until it is needed */
 };
+
+/** Limits with the defaults in place of zeros. */
+struct ifd_limits ifd_model_limits(const struct ifd_limits *wanted);
 
 /** A model with an empty graph, which the caller fills with a parser or the builder of ir/graph.h.
  *  Errors: INVALID (options), NOMEM. */

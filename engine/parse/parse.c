@@ -8,13 +8,17 @@
 
 struct format {
     bool (*sniff)(struct ifd_bytes file);
+    /** NULL: none lie outside. */
+    enum ifd_code (*externals)(struct ifd_bytes file, const struct ifd_limits *limits,
+                               struct ifd_arena *arena, struct ifd_external_names *ret,
+                               struct ifd_err *err);
     enum ifd_code (*parse)(struct ifd_bytes file, const struct ifd_parse_options *options,
                            struct ifd_graph *graph, struct ifd_parsed *ret, struct ifd_err *err);
 };
 
 static const struct format formats[] = {
-    {ifd_tflite_sniff, ifd_tflite_parse},
-    {ifd_onnx_sniff, ifd_onnx_parse},
+    {ifd_tflite_sniff, NULL, ifd_tflite_parse},
+    {ifd_onnx_sniff, ifd_onnx_externals, ifd_onnx_parse},
 };
 
 /* Below the parser INVALID means a wrong argument; here the argument came from the file. */
@@ -27,6 +31,19 @@ static enum ifd_code blame_file(enum ifd_code code, struct ifd_err *err)
         err->code = IFD_CORRUPT;
     }
     return IFD_CORRUPT;
+}
+
+enum ifd_code ifd_parse_externals(struct ifd_bytes file, const struct ifd_limits *limits,
+                                  struct ifd_arena *arena, struct ifd_external_names *ret,
+                                  struct ifd_err *err)
+{
+    *ret = (struct ifd_external_names){0};
+    for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
+        if (formats[i].sniff(file) && formats[i].externals) {
+            return formats[i].externals(file, limits, arena, ret, err);
+        }
+    }
+    return IFD_OK;
 }
 
 enum ifd_code ifd_parse(struct ifd_bytes file, const struct ifd_parse_options *options,

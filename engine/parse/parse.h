@@ -84,6 +84,8 @@ struct ifd_parse_options {
     /** Go on behind a cut; NULL: from the beginning. */
     const struct ifd_resume *resume;
     /** As in struct ifd_model_options. */
+    const struct ifd_external_file *external;
+    uint32_t external_count;
     bool keeps_state;
     const char *signature;
 };
@@ -95,6 +97,13 @@ IFD_NODISCARD enum ifd_code ifd_parse(struct ifd_bytes file,
                                       const struct ifd_parse_options *options,
                                       struct ifd_graph *graph, struct ifd_parsed *ret,
                                       struct ifd_err *err);
+
+/** The files beside this one that its constants lie in, in arena. */
+IFD_NODISCARD enum ifd_code ifd_parse_externals(struct ifd_bytes file,
+                                                const struct ifd_limits *limits,
+                                                struct ifd_arena *arena,
+                                                struct ifd_external_names *ret,
+                                                struct ifd_err *err);
 
 /** Decides an input's shape.
  *

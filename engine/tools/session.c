@@ -11,7 +11,6 @@
 #include <string.h>
 
 #define BACKENDS_MAX    16
-#define FILE_BYTES_MAX  ((size_t)2 * 1024 * 1024 * 1024 - 1)
 #define INPUT_BYTES_MAX ((size_t)1024 * 1024 * 1024)
 
 static enum ifd_code parse_mask(const char *text, struct ifd_engine_options *options,
@@ -167,6 +166,12 @@ static enum ifd_code load(struct ifd_session *session, const struct ifd_tool_hos
         code = ifd_engine_create(&setup.engine, &session->engine, err);
     }
     if (code == IFD_OK) {
+        code = ifd_externals_open(options->path, session->file.content, SIZE_MAX, session->alloc,
+                                  &session->externals, err);
+    }
+    if (code == IFD_OK) {
+        setup.model.external = session->externals.file;
+        setup.model.external_count = session->externals.count;
         code = ifd_model_load(session->engine, session->file.content, &setup.model, &session->model,
                               err);
     }
@@ -417,8 +422,7 @@ enum ifd_code ifd_session_open(const struct ifd_tool_host *host,
                                struct ifd_err *err)
 {
     struct ifd_session session = {.alloc = ifd_alloc_system()};
-    enum ifd_code code =
-        ifd_file_open(options->path, FILE_BYTES_MAX, session.alloc, &session.file, err);
+    enum ifd_code code = ifd_file_open(options->path, SIZE_MAX, session.alloc, &session.file, err);
     if (code != IFD_OK) {
         return code;
     }
@@ -455,6 +459,7 @@ void ifd_session_close(struct ifd_session *session)
     ifd_instance_destroy(session->instance);
     ifd_model_destroy(session->model);
     ifd_engine_destroy(session->engine);
+    ifd_externals_close(&session->externals);
     ifd_file_close(&session->file);
     *session = (struct ifd_session){0};
 }

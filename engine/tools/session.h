@@ -5,6 +5,7 @@
 
 #include "engine/base/file.h"
 #include "engine/tools/args.h"
+#include "engine/tools/externals.h"
 #include "engine/tools/tools.h"
 
 struct ifd_session_options {
@@ -101,6 +102,7 @@ struct ifd_session_options {
 struct ifd_session {
     const struct ifd_alloc *alloc;
     struct ifd_file file;
+    struct ifd_externals externals;
     struct ifd_engine *engine;
     struct ifd_model *model;
     struct ifd_instance *instance;

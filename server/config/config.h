@@ -71,6 +71,12 @@ struct ifd_config {
     char file_text[IFD_CONFIG_FILE_BYTES]; /* the file, cut into names and values */
 };
 
+/** max_model_bytes as far as this machine can address it. */
+static inline size_t ifd_config_model_bytes(const struct ifd_config *config)
+{
+    return config->max_model_bytes < SIZE_MAX ? (size_t)config->max_model_bytes : SIZE_MAX;
+}
+
 /** Defaults, then the file of --config, then argv[0 … argc-1] (without program and sub-command):
  *  --flag value, --flag=value, or a bare folder. *ret must not move afterwards. Errors: INVALID
  *  (unknown flag, with the nearest one that exists; value out of range), TOO_LARGE, IO (the file);

@@ -44,7 +44,7 @@ static enum ifd_code read_path(const struct reader *r, struct ifd_str path,
             return fail_line(r, "the name has a control character (sha256sum's lines end with LF)");
         }
     }
-    if (!ifd_folder_is_inside(path)) {
+    if (!ifd_path_is_inside(path)) {
         return ifd_fail(r->err, IFD_CORRUPT,
                         "%s/" IFD_CHECKSUMS_NAME ":%u: \"%.*s\" is not a path inside the folder",
                         r->dir, r->line, path.size < 60 ? (int)path.size : 60, path.data);

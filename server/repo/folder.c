@@ -4,15 +4,13 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "engine/base/beneath.h"
 #include "engine/base/file.h"
-#include "engine/base/str.h"
 
 const char *ifd_folder_join(struct ifd_arena *arena, const char *dir, const char *name)
 {
@@ -24,72 +22,7 @@ const char *ifd_folder_join(struct ifd_arena *arena, const char *dir, const char
     return path;
 }
 
-bool ifd_folder_is_inside(struct ifd_str path)
-{
-    if (path.size == 0 || memchr(path.data, '\0', path.size)) {
-        return false;
-    }
-    while (path.data) {
-        struct ifd_str part = ifd_str_part(&path, '/');
-        if (part.size == 0 || ifd_str_equal(part, "..") || ifd_str_equal(part, ".")) {
-            return false;
-        }
-    }
-    return true;
-}
-
 /* ---- opening ---- */
-
-/* Opens part by part and follows no link: for kernels without openat2. */
-static int open_by_parts(int root, const char *path, int flags)
-{
-    char part[NAME_MAX + 1];
-    int at = root;
-    for (const char *rest = path;;) {
-        size_t size = strcspn(rest, "/");
-        if (size > NAME_MAX) {
-            errno = ENAMETOOLONG;
-        } else {
-            memcpy(part, rest, size);
-            part[size] = '\0';
-        }
-        bool is_last = rest[size] == '\0';
-        int next = size > NAME_MAX
-                       ? -1
-                       : openat(at, part,
-                                O_NOFOLLOW | O_CLOEXEC | (is_last ? flags : O_PATH | O_DIRECTORY));
-        int saved = errno == ELOOP ? EXDEV : errno; /* a link, which may lead anywhere */
-        if (at != root) {
-            (void)close(at);
-        }
-        errno = saved;
-        if (next < 0 || is_last) {
-            return next;
-        }
-        at = next;
-        rest += size + 1;
-    }
-}
-
-/* A descriptor, or -1 with errno. */
-static int open_beneath(int root, const char *path, int flags)
-{
-    if (!ifd_folder_is_inside(ifd_str(path)) && strcmp(path, ".") != 0) {
-        errno = EXDEV;
-        return -1;
-    }
-    struct open_how how = {.flags = (unsigned)(flags | O_CLOEXEC),
-                           .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS};
-    long fd = syscall(SYS_openat2, root, path, &how, sizeof(how));
-    for (int tries = 0; fd < 0 && errno == EAGAIN && tries < 100; tries++) {
-        fd = syscall(SYS_openat2, root, path, &how, sizeof(how)); /* a rename raced with it */
-    }
-    if (fd < 0 &&
-        (errno == ENOSYS || errno == EPERM)) { /* EPERM: a seccomp filter's way to say so */
-        return open_by_parts(root, path, flags);
-    }
-    return (int)fd;
-}
 
 const char *ifd_folder_bad_link(int error)
 {
@@ -136,7 +69,7 @@ enum ifd_code ifd_folder_open_file(int root, const char *path, int *ret_fd, stru
 {
     struct stat info;
     /* O_NONBLOCK: a FIFO must not block the reader. */
-    int fd = open_beneath(root, path, O_RDONLY | O_NONBLOCK);
+    int fd = ifd_open_beneath(root, path, O_RDONLY | O_NONBLOCK);
     if (fd < 0) {
         return fail_open("file", path, err);
     }
@@ -164,7 +97,7 @@ enum ifd_code ifd_folder_read(int root, const char *path, size_t limit_bytes,
 
 bool ifd_folder_stat(int root, const char *path, struct stat *ret)
 {
-    int fd = open_beneath(root, path, O_PATH);
+    int fd = ifd_open_beneath(root, path, O_PATH);
     if (fd < 0) {
         return false;
     }
@@ -214,7 +147,7 @@ static enum ifd_code add_name(struct ifd_folder_names *names, uint32_t *capacity
 enum ifd_code ifd_folder_list(int root, const char *path, struct ifd_arena *arena,
                               struct ifd_folder_names *ret, struct ifd_err *err)
 {
-    int fd = open_beneath(root, path, O_RDONLY | O_DIRECTORY);
+    int fd = ifd_open_beneath(root, path, O_RDONLY | O_DIRECTORY);
     DIR *folder = fd < 0 ? NULL : fdopendir(fd);
     if (!folder) {
         enum ifd_code code = fail_open("folder", path, err);

@@ -1,15 +1,15 @@
 /** The only place that turns names in a repository into files.
  *
- *  Everything is opened beneath a repository's root: openat2(RESOLVE_BENEATH). A symbolic link may
- *  point anywhere inside the same repository (as Kubernetes' "..data" does); one that is absolute,
- *  leads out or to itself is refused, and so are "..", devices and FIFOs. Kernels without openat2
- *  (before Linux 5.6) follow no link at all. Thread: any. */
+ *  Everything is opened beneath a repository's root (engine/base/beneath.h). A symbolic link may
+ *  point anywhere inside the same repository, as Kubernetes' "..data" does; devices and FIFOs are
+ *  refused. Thread: any. */
 #ifndef INFERD_SERVER_REPO_FOLDER_H
 #define INFERD_SERVER_REPO_FOLDER_H
 
 #include <sys/stat.h>
 
 #include "engine/base/arena.h"
+#include "engine/base/beneath.h"
 
 /** Most entries of a folder. */
 #define IFD_FOLDER_NAMES_MAX 4096
@@ -48,9 +48,6 @@ bool ifd_folder_stat(int root, const char *path, struct stat *ret);
  *  another errno. */
 const char *ifd_folder_bad_link(int error);
 bool ifd_folder_is_folder(int root, const char *path);
-
-/** True if path stays below a folder: relative, no empty part, no "." or "..". */
-bool ifd_folder_is_inside(struct ifd_str path);
 
 /** "dir/name" in the arena; NULL without memory. */
 const char *ifd_folder_join(struct ifd_arena *arena, const char *dir, const char *name);

@@ -206,7 +206,7 @@ enum ifd_code ifd_layout_file(const struct ifd_source *source, const char *versi
         return code;
     }
     if (file_name[0] != '\0') {
-        return ifd_folder_is_inside(ifd_str(file_name))
+        return ifd_path_is_inside(ifd_str(file_name))
                    ? found(version, file_name, arena, ret_path, err)
                    : ifd_fail(err, IFD_INVALID, "default_model_filename \"%s\" is not a plain name",
                               file_name);

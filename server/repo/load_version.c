@@ -8,6 +8,7 @@
 #include "server/model/parameters.h"
 #include "server/repo/complete.h"
 #include "server/repo/digest.h"
+#include "server/repo/externals.h"
 #include "server/repo/labels.h"
 #include "server/repo/layout.h"
 #include "server/repo/text.h"
@@ -229,6 +230,7 @@ static enum ifd_code read_file(const struct ifd_repo_options *options, struct if
     if (!code) {
         version->desc.default_model_filename = strchr(path, '/') + 1;
         version->digest = ifd_digest_bytes(version->digest, version->file.data, version->file.size);
+        code = ifd_externals_read(options, version, err);
     }
     return code;
 }
@@ -239,7 +241,7 @@ static void digest_labels(const struct ifd_repo_options *options, struct ifd_ver
     for (uint32_t i = 0; i < version->desc.output_count; i++) {
         const char *name = version->desc.output[i].label_filename;
         struct ifd_bytes file = {0};
-        if (name[0] == '\0' || !ifd_folder_is_inside(ifd_str(name)) ||
+        if (name[0] == '\0' || !ifd_path_is_inside(ifd_str(name)) ||
             ifd_source_read(version->source, name, IFD_LABELS_BYTES_MAX, options->alloc, &file,
                             NULL)) {
             continue;
@@ -316,6 +318,8 @@ static enum ifd_code load_engine(const struct ifd_repo_options *options,
 {
     const char *list[BACKENDS_MAX];
     struct ifd_model_options model = {.max_threads = options->max_threads,
+                                      .external = version->external,
+                                      .external_count = version->external_count,
                                       .releases_weights = true,
                                       .keeps_state = version->desc.has_sequences,
                                       .signature = ifd_desc_parameter(&version->desc, "signature"),
@@ -354,7 +358,10 @@ enum ifd_code ifd_version_start(const struct ifd_repo_options *options, struct i
         warn_of_parameters(options, version);
         code = options->host.start(options->host.context, version, err);
     }
-    return code || !version->file.data ? code : ifd_sealed_finish(&version->sealed, err);
+    if (!code && version->file.data) {
+        code = ifd_sealed_finish(&version->sealed, err);
+    }
+    return code ? code : ifd_externals_seal(version, err);
 }
 
 void ifd_version_stop(const struct ifd_repo_options *options, struct ifd_version *version)
@@ -368,6 +375,7 @@ void ifd_version_stop(const struct ifd_repo_options *options, struct ifd_version
     ifd_release_tensor(&version->sealed.alloc, (void *)(uintptr_t)version->file.data,
                        version->file.size);
     version->file = (struct ifd_bytes){0};
+    ifd_externals_release(version);
     ifd_budget_give_back(options->budget, &version->held_bytes);
 }
 

@@ -20,13 +20,17 @@ struct ifd_version {
     struct ifd_arena arena; /* name, description, labels, and additions of the server */
     struct ifd_model_desc desc;
     const struct ifd_source *source; /* while it is being loaded; NULL afterwards */
-    uint64_t digest;                 /* of config, model file and labels */
+    uint64_t digest;                 /* of config, model files and labels */
     uint64_t held_bytes;             /* of the memory budget */
     /* Answers to made-up inputs are finite; must be finite, because those of the version that it
      * replaces are. */
     bool is_finite, has_to_be_finite;
     struct ifd_sealed sealed; /* the memory of file */
     struct ifd_bytes file;    /* size 0: a model without a file */
+    /* Files beside it that its constants lie in, and their memory. */
+    struct ifd_external_file *external;
+    struct ifd_sealed *external_sealed;
+    uint32_t external_count;
     struct ifd_model *engine; /* NULL: identity */
     void *served;             /* struct ifd_served; NULL: it does not run */
     bool has_stand_in;        /* UNAVAILABLE, and other versions of the model serve instead */

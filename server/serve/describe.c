@@ -18,7 +18,7 @@ static enum ifd_code load_labels(struct ifd_version *version, const struct ifd_p
         output->label_count = port ? port->label_count : 0;
         return IFD_OK;
     }
-    if (!ifd_folder_is_inside(ifd_str(output->label_filename))) {
+    if (!ifd_path_is_inside(ifd_str(output->label_filename))) {
         return ifd_fail(err, IFD_INVALID, "label_filename \"%.100s\" leaves the model's folder",
                         output->label_filename);
     }

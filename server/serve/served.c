@@ -4,6 +4,7 @@
 #include "engine/base/clock.h"
 #include "engine/base/str.h"
 #include "server/model/parameters.h"
+#include "server/repo/externals.h"
 #include "server/sched/runners.h"
 #include "server/serve/warm_up.h"
 
@@ -222,7 +223,8 @@ static struct ifd_lane_options lane_options(const struct ifd_served_options *opt
 static size_t file_bytes(const struct ifd_version *version)
 {
     size_t released = version->engine ? ifd_model_info(version->engine)->released_bytes : 0;
-    return version->file.size > released ? version->file.size - released : 0;
+    const uint64_t bytes = version->file.size + ifd_externals_bytes(version);
+    return bytes > released ? (size_t)(bytes - released) : 0;
 }
 
 /* Reserves memory for the version: as predicted, or as measured. */

@@ -217,7 +217,7 @@ static enum ifd_code check_files(const struct ifd_load_request *request, struct 
 {
     for (uint32_t i = 0; i < request->file_count; i++) {
         struct ifd_str path = request->file[i].path;
-        if (!ifd_folder_is_inside(path)) {
+        if (!ifd_path_is_inside(path)) {
             return ifd_fail(err, IFD_INVALID,
                             "failed to load '%.*s', file \"%.*s\" is not a path in its folder",
                             (int)(request->model.size < 100 ? request->model.size : 100),

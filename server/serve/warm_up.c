@@ -243,7 +243,7 @@ static enum ifd_code read_sample(const struct ifd_source *source,
 {
     char path[300];
     if (!ifd_str_format(path, sizeof(path), "warmup/%s", input->file) ||
-        !ifd_folder_is_inside(ifd_str(path))) {
+        !ifd_path_is_inside(ifd_str(path))) {
         return ifd_fail(err, IFD_INVALID, "input_data_file \"%.80s\" is not in the folder warmup",
                         input->file);
     }

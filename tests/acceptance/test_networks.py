@@ -1,12 +1,14 @@
 """Networks as PyTorch's and TensorFlow's exporters write them (../shared/golden/exported and
 converted), over HTTP to both backends, with the answers of PyTorch, ONNX Runtime or LiteRT."""
 
+import base64
 import json
 import pathlib
 import time
 import unittest
 
 import numpy as np
+import onnx
 import tritonclient.http as triton
 from tritonclient.utils import InferenceServerException, np_to_triton_dtype
 
@@ -186,6 +188,97 @@ class SizesThatDataDecides(support.ServerCase):
     def test_metadata_leaves_them_open(self):
         metadata = json.loads(self.server.ask("GET", "/v2/models/found").data)
         self.assertEqual([tensor["shape"] for tensor in metadata["outputs"]], [[-1], [1, -1]])
+
+
+class ConstantsBeside(support.ServerCase):
+    """Constants in files beside the model's, as PyTorch's exporter writes them: y = x + w."""
+
+    options = ("--model-control-mode", "explicit", "--load-model", "*", "--admin-on-http")
+
+    @staticmethod
+    def model(location):
+        weight = onnx.TensorProto(name="w", dims=[40], data_type=onnx.TensorProto.FLOAT,
+                                  data_location=onnx.TensorProto.EXTERNAL)
+        for key, value in (("location", location), ("offset", "8"), ("length", "160")):
+            weight.external_data.add(key=key, value=value)
+        ports = [onnx.helper.make_tensor_value_info(n, 1, ["n", 40]) for n in "xy"]
+        graph = onnx.helper.make_graph([onnx.helper.make_node("Add", ["x", "w"], ["y"])], "g",
+                                       ports[:1], ports[1:], [weight])
+        return onnx.helper.make_model(graph, ir_version=8, opset_imports=[
+            onnx.helper.make_opsetid("", 17)]).SerializeToString()
+
+    @staticmethod
+    def content(first):
+        return np.arange(first - 2, first + 40, dtype=np.float32).tobytes()
+
+    @classmethod
+    def add(cls, folder, name, location, content):
+        version = folder / name / "1"
+        version.mkdir(parents=True)
+        (version / "model.onnx").write_bytes(cls.model(location))
+        if content:
+            (version / location).parent.mkdir(exist_ok=True)
+            (version / location).write_bytes(content)
+
+    @classmethod
+    def prepare(cls, folder):
+        folder = cls.folder = pathlib.Path(folder)
+        cls.add(folder, "beside", "model.onnx.data", cls.content(5))
+        cls.add(folder, "below", "weights/w.bin", cls.content(7))
+        cls.add(folder, "absent", "model.onnx.data", None)
+        cls.add(folder, "short", "model.onnx.data", cls.content(5)[:-4])
+        (folder / "secret").write_bytes(cls.content(5))
+        for name, location in (("outside", "../../secret"), ("absolute", str(folder / "secret"))):
+            cls.add(folder, name, location, None)
+        cls.add(folder, "link", "model.onnx.data", None)
+        (folder / "link/1/model.onnx.data").symlink_to("/etc/passwd")
+
+    def expect_first(self, name, first):
+        x = np.ones((2, 40), np.float32)
+        client = triton.InferenceServerClient(
+            self.server.address, network_timeout=support.ANSWER_SECONDS
+        )
+        self.addCleanup(client.close)
+        tensor = triton.InferInput("x", [2, 40], "FP32")
+        tensor.set_data_from_numpy(x)
+        y = client.infer(name, [tensor]).as_numpy("y")
+        np.testing.assert_array_equal(y, x + np.arange(first, first + 40, dtype=np.float32))
+
+    def load(self, name, parameters=None):
+        body = json.dumps({"parameters": parameters} if parameters else {})
+        return self.server.ask("POST", f"/v2/repository/models/{name}/load", body)
+
+    def test_they_are_read(self):
+        self.expect_first("beside", 5)
+        self.expect_first("below", 7)
+
+    def test_a_change_of_them_is_a_change_of_the_model(self):
+        self.add(self.folder, "changing", "w", self.content(1))
+        self.assertEqual(self.load("changing").status, 200)
+        self.expect_first("changing", 1)
+        (self.folder / "changing/1/w").write_bytes(self.content(3))
+        self.assertEqual(self.load("changing").status, 200)
+        self.expect_first("changing", 3)
+
+    def test_a_request_may_bring_them(self):
+        files = {"1/model.onnx": self.model("w"), "1/w": self.content(9)}
+        answer = self.load("brought", {
+            "config": "{}",
+            **{f"file:{k}": base64.b64encode(v).decode() for k, v in files.items()}})
+        self.assertEqual(answer.status, 200, answer.data)
+        self.expect_first("brought", 9)
+
+    def test_what_is_not_there_or_not_inside_is_refused(self):
+        for name, words in (
+            ("absent", "model.onnx.data"),
+            ("short", "160 bytes from 8 on for a constant"),
+            ("outside", "not a path inside the model's folder"),
+            ("absolute", "not a path inside the model's folder"),
+            ("link", "leads out of the repository"),
+        ):
+            answer = self.load(name)
+            self.assertEqual(answer.status, 400, name)
+            self.assertIn(words, json.loads(answer.data)["error"])
 
 
 class Sequences(support.ServerCase):

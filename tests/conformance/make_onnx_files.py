@@ -10,6 +10,7 @@ import sys
 
 import ml_dtypes
 import numpy as np
+import onnx
 import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
@@ -34,7 +35,8 @@ def node(op, inputs, outputs=("y",), domain="", **attributes):
     return helper.make_node(op, list(inputs), list(outputs), domain=domain, **attributes)
 
 
-def write(name, nodes, given, constants=(), outputs=("y",), opset=17, labels=None):
+def write(name, nodes, given, constants=(), outputs=("y",), opset=17, labels=None,
+          functions=()):
     """given and constants: pairs of name and array. labels: of a ZipMap behind the last output,
     whose answers are the numbers of its maps."""
     if sys.argv[1:] and name not in sys.argv[1:]:
@@ -43,11 +45,13 @@ def write(name, nodes, given, constants=(), outputs=("y",), opset=17, labels=Non
     ports = [helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(a.dtype), a.shape)
              for n, a in given]
     other = (ML, 3) if any(n.domain == ML for n in nodes) else (MS, 1)
-    sets = [helper.make_opsetid("", opset), helper.make_opsetid(*other)]
+    sets = [helper.make_opsetid("", opset), helper.make_opsetid(*other),
+            *{f.domain: helper.make_opsetid(f.domain, 1) for f in functions}.values()]
 
     def model(outs, extra, nodes=nodes):
         graph = helper.make_graph(nodes, "g", ports, outs, constants + extra)
-        made = helper.make_model(graph, opset_imports=sets, ir_version=8)
+        made = helper.make_model(graph, opset_imports=sets, ir_version=8,
+                                 functions=list(functions))
         made.producer_name = f"answers: ONNX Runtime {onnxruntime.__version__}"
         return made.SerializeToString()
 
@@ -327,6 +331,36 @@ def ml():
               [x], **classes)
 
 
+def refers(made, attribute, to, kind):
+    """A node of a function whose attribute is one of the function's caller."""
+    made.attribute.add(name=attribute, ref_attr_name=to, type=kind)
+    return made
+
+
+def functions():
+    """Operators that the model defines itself: attributes of the caller, left out or not, an input
+    that is left out, a function in a function, one in a branch."""
+    real_kind, int_kind = onnx.AttributeProto.FLOAT, onnx.AttributeProto.INT
+    sets = [helper.make_opsetid("", 17), helper.make_opsetid("own", 1)]
+    leaky = helper.make_function(
+        "own", "Leaky", ["x"], ["y"],
+        [refers(node("LeakyRelu", "x"), "alpha", "slope", real_kind)], sets, ["slope"])
+    bounded = helper.make_function(
+        "own", "Bounded", ["x", "low", "high"], ["y", "least"],
+        [node("Clip", ["x", "low", "high"], ["c"]),
+         refers(node("Leaky", "c", "y", domain="own"), "slope", "steepness", real_kind),
+         refers(node("ReduceMin", "y", ["least"]), "keepdims", "keeps", int_kind)],
+        sets, ["keeps"], [helper.make_attribute("steepness", 0.5)])
+    branch = [helper.make_graph([node("Leaky", "a", ["r"], "own", slope=s)], "branch", [],
+                                [helper.make_empty_tensor_value_info("r")]) for s in (0.1, 0.9)]
+    nodes = [node("Bounded", ["x", "low", "high"], ["a", "least"], "own", keeps=1),
+             node("Bounded", ["x", "", "high"], ["b", "unused"], "own", keeps=0, steepness=2.0),
+             node("If", "p", ["c"], then_branch=branch[0], else_branch=branch[1]),
+             node("Sum", ["b", "c", "least"], ["y"])]
+    write("functions", nodes, [("x", real(3, 4)), ("p", np.array(True))],
+          [("low", F(-1)), ("high", F(1))], functions=[bounded, leaky])
+
+
 def outside(x):
     """Numbers of 8 bits and less as they come in and go out."""
     if x.dtype.type.__module__ != "ml_dtypes":
@@ -370,7 +404,8 @@ def narrow():
 
 def main():
     FOLDER.mkdir(exist_ok=True)
-    for make in (layers, normalizations, attention, blocks, integers, qlinear, ml, narrow):
+    for make in (layers, normalizations, attention, blocks, integers, qlinear, ml, narrow,
+                 functions):
         make()
 
 

@@ -137,7 +137,7 @@ static void take_model(struct ifd_engine *engine, const char *backend, const cha
     REQUIRE(ifd_file_read(test_source(path), FILE_BYTES, ifd_alloc_system(), &a.file, &err) ==
             IFD_OK);
     ifd_arena_init(&a.arena, ifd_alloc_system(), 16 * FILE_BYTES);
-    REQUIRE(ifd_onnx_read(a.file, &limits, &a.arena, &a.model, &err) == IFD_OK);
+    REQUIRE(ifd_onnx_read(a.file, NULL, &limits, &a.arena, &a.model, &err) == IFD_OK);
     const enum ifd_code code = ifd_model_load(engine, a.file, &options, &model, &err);
     if (code != IFD_OK) {
         printf("%s: %s\n", name, err.text);

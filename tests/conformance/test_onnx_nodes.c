@@ -112,8 +112,8 @@ static void read_tensor(const struct onnx_lists_tensor *from, struct proto *prot
     ifd_arena_init(&arena, ifd_alloc_system(), FILE_BYTES);
     onnx_put_field(&graph, 5, from->message.data, from->message.size);
     onnx_put_field(&model, 7, graph.data, graph.size);
-    const bool is_read =
-        ifd_onnx_read(content_of(&model), &limits, &arena, &read, &(struct ifd_err){0}) == IFD_OK;
+    const bool is_read = ifd_onnx_read(content_of(&model), NULL, &limits, &arena, &read,
+                                       &(struct ifd_err){0}) == IFD_OK;
     const struct ifd_onnx_tensor *t = read.graph.initializer;
     *proto = (struct proto){.name = from->name};
     if (is_read && read.graph.initializer_count == 1 && describe(t, &proto->tensor)) {

@@ -18,7 +18,7 @@ static enum ifd_code read_once(struct ifd_str text, uint32_t *ret_count)
     MUST(!code || err.text[0] != '\0');
     for (uint32_t i = 0; i < sums.count; i++) {
         const struct ifd_checksum *row = &sums.file[i];
-        MUST(row->has_sum && row->line > 0 && ifd_folder_is_inside(ifd_str(row->path)));
+        MUST(row->has_sum && row->line > 0 && ifd_path_is_inside(ifd_str(row->path)));
         MUST(i == 0 || strcmp(sums.file[i - 1].path, row->path) < 0);
         MUST(strcmp(row->path, IFD_CHECKSUMS_NAME) != 0);
     }

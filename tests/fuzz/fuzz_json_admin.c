@@ -126,7 +126,7 @@ static void check_path(struct ifd_str path)
         ifd_folder_read(root, full, BODY_BYTES_MAX, ifd_alloc_system(), &file, NULL);
     if (code == IFD_OK) {
         char again[500];
-        MUST(ifd_folder_is_inside(ifd_str(full)));
+        MUST(ifd_path_is_inside(ifd_str(full)));
         MUST(file.size != 6 || memcmp(file.data, "SECRET", 6) != 0);
         MUST(ifd_str_format(again, sizeof(again), "%s/%s", world.root, full));
         MUST(realpath(again, real) && realpath(world.root, real_root));
@@ -164,7 +164,7 @@ static void load(struct ifd_service *fake, const struct ifd_load_request *reques
         check_path(request->file[i].path);
         file[i] = (struct ifd_source_file){.path = request->file[i].path,
                                            .content = request->file[i].content};
-        if (!ifd_folder_is_inside(file[i].path)) {
+        if (!ifd_path_is_inside(file[i].path)) {
             code = ifd_fail(&err, IFD_INVALID, "file is not a path in its folder");
         }
     }

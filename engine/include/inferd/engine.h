@@ -107,12 +107,26 @@ const struct ifd_cpu *ifd_engine_cpu(const struct ifd_engine *engine);
  *  Besides the file, a loaded model keeps at most 8 times the file and 64 MiB (copied and folded
  *  constants). */
 struct ifd_limits {
-    size_t file_bytes;    /* 2 GiB - 1 */
+    size_t file_bytes;    /* none */
     uint32_t nodes;       /* 100,000 */
     uint32_t values;      /* 400,000 */
     uint32_t node_inputs; /* 4,096 */
     size_t tensor_bytes;  /* 2 GiB - 1: one tensor */
     size_t arena_bytes;   /* 4 GiB - 1: all that one instance holds */
+};
+
+/** Most files that constants of a model may lie in. */
+#define IFD_EXTERNAL_FILES_MAX 4096
+
+/** A file beside the model's, which constants of an ONNX file name and lie in. */
+struct ifd_external_file {
+    const char *name; /* as in the model's file: a path from its folder */
+    struct ifd_bytes content;
+};
+
+struct ifd_external_names {
+    const char *const *name;
+    uint32_t count;
 };
 
 /** The shape of the input of this name; IFD_DIM_ANY where a request decides. */
@@ -122,6 +136,9 @@ struct ifd_input_shape {
 };
 
 struct ifd_model_options {
+    /** The files of ifd_model_externals, with their content, which must stay as file does. */
+    const struct ifd_external_file *external;
+    uint32_t external_count;
     /** Names of backends in order of preference ("CpuAcc", "CpuRef"); a node goes to the first that
      *  takes it. NULL: the engine's order, plugins last. A name that the engine does not know is an
      *  error. */
@@ -159,7 +176,15 @@ struct ifd_model_options {
     void *hold_context;
 };
 
-/** Reads, verifies, optimizes and plans a model (TFLite today; the format is found by its content).
+/** Names of the files beside the model's that its constants lie in: those of an untrusted file,
+ *  so the caller checks that they stay in a folder. fn is called once, unless there are none or an
+ *  error is found; what it gets lives as long as the call. Returns its error. */
+IFD_NODISCARD enum ifd_code ifd_model_externals(
+    struct ifd_bytes file, const struct ifd_alloc *alloc,
+    enum ifd_code (*fn)(void *context, const struct ifd_external_names *names, struct ifd_err *err),
+    void *context, struct ifd_err *err);
+
+/** Reads, verifies, optimizes and plans a model (the format is found by its content).
  *
  *  file must stay readable and unchanged until ifd_model_destroy: constants are used in place.
  *  Errors: CORRUPT (breaks its format), UNSUPPORTED (names operator, version, node, tensors),

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "engine/ir/shape.h"
-#include "engine/parse/onnx/onnx_impl.h"
+#include "engine/parse/onnx/onnx_build.h"
 #include "engine/tensor/half.h"
 
 bool ifd_str_is(struct ifd_str text, const char *other)
@@ -26,7 +26,7 @@ const struct ifd_onnx_attr *ifd_onnx_attr(const struct ifd_onnx_call *call, cons
 {
     for (uint32_t i = 0; i < call->node->attr_count; i++) {
         if (ifd_str_is(call->node->attr[i].name, name)) {
-            return &call->node->attr[i];
+            return ifd_onnx_referred(call->build, &call->node->attr[i]);
         }
     }
     return NULL;
@@ -209,8 +209,10 @@ static bool describe(struct ifd_builder *b, const struct ifd_onnx_tensor *tensor
 {
     const struct ifd_onnx_text name = ifd_onnx_text(tensor->name);
     *ret = (struct ifd_desc){.shape = {.rank = tensor->dim_count}};
-    if (tensor->is_external) {
-        ifd_build_fail(b, IFD_UNSUPPORTED, "constant \"%s\" lies outside the file", name.s);
+    if (tensor->location.size > 0) {
+        ifd_build_fail(b, IFD_NOT_FOUND,
+                       "constant \"%s\" lies in \"%s\", which is not beside the model's file",
+                       name.s, ifd_onnx_text(tensor->location).s);
     } else if (!ifd_onnx_dtype(tensor->type, &ret->dtype)) {
         ifd_build_fail(b, IFD_UNSUPPORTED, "constant \"%s\" has element type %d", name.s,
                        tensor->type);
@@ -236,12 +238,11 @@ static bool describe(struct ifd_builder *b, const struct ifd_onnx_tensor *tensor
     return b->code == IFD_OK;
 }
 
-uint32_t ifd_onnx_constant(struct ifd_builder *b, const struct ifd_onnx_tensor *tensor,
-                           struct ifd_bytes file)
+uint32_t ifd_onnx_constant(struct ifd_builder *b, const struct ifd_onnx_tensor *tensor)
 {
     struct ifd_desc desc;
     size_t count = 0;
-    if (b->code == IFD_OK && !tensor->is_external && ifd_onnx_is_narrow(tensor->type)) {
+    if (b->code == IFD_OK && tensor->location.size == 0 && ifd_onnx_is_narrow(tensor->type)) {
         return ifd_onnx_narrow_constant(b, tensor);
     }
     if (b->code != IFD_OK || !describe(b, tensor, &desc, &count)) {
@@ -250,6 +251,5 @@ uint32_t ifd_onnx_constant(struct ifd_builder *b, const struct ifd_onnx_tensor *
     if (!tensor->has_raw || stored_bytes(tensor->type, desc.dtype) != ifd_dtype_bytes(desc.dtype)) {
         return converted(b, tensor, &desc, count);
     }
-    const uint8_t *end = tensor->raw.data + tensor->raw.size;
-    return ifd_build_constant(b, &desc, tensor->raw, (size_t)(file.data + file.size - end));
+    return ifd_build_constant(b, &desc, tensor->raw, tensor->room);
 }

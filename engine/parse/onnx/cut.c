@@ -250,6 +250,18 @@ enum ifd_code ifd_onnx_make_cut(struct ifd_onnx_build *build, struct ifd_cut *re
 
 /* ---- going on ---- */
 
+/* The file, or the one beside it, that content lies in. */
+static struct ifd_bytes file_of(const struct ifd_onnx_build *build, const uint8_t *data)
+{
+    for (uint32_t i = 0; i < build->options->external_count; i++) {
+        const struct ifd_bytes content = build->options->external[i].content;
+        if (data >= content.data && data < content.data + content.size) {
+            return content;
+        }
+    }
+    return build->file;
+}
+
 static enum ifd_code take_value(struct ifd_onnx_build *build, const struct ifd_resume_value *from,
                                 uint32_t *ret)
 {
@@ -257,8 +269,8 @@ static enum ifd_code take_value(struct ifd_onnx_build *build, const struct ifd_r
     if ((from->id & ANSWER) == 0 && from->id < build->scope->name_count) {
         text = ifd_onnx_text(build->scope->name[from->id].text);
     }
-    const enum ifd_code code =
-        ifd_resume_take(build->b.graph, build->file, text.s, from, ret, build->err);
+    const enum ifd_code code = ifd_resume_take(build->b.graph, file_of(build, from->data.data),
+                                               text.s, from, ret, build->err);
     if (code == IFD_OK && !from->is_constant) {
         build->graph_input[build->graph_input_count++] = *ret;
     }

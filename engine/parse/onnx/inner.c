@@ -64,7 +64,8 @@ void ifd_onnx_build_inline(struct ifd_onnx_call *call, const struct ifd_onnx_gra
                            const uint32_t *input, uint32_t input_count, uint32_t *ret_output)
 {
     if (call->b->code == IFD_OK) {
-        passed(call->b, ifd_onnx_inline(call->build, g, input, input_count, ret_output));
+        passed(call->b,
+               ifd_onnx_inline(call->build, g, NULL, NULL, input, input_count, ret_output));
     }
 }
 

@@ -243,7 +243,8 @@ static void map(struct ifd_onnx_call *call)
             input[i] = b->code == IFD_OK && is_list ? part.value[t] : call->input[i];
         }
         if (b->code == IFD_OK) {
-            b->code = ifd_onnx_inline(call->build, body->graph, input, call->input_count, output);
+            b->code = ifd_onnx_inline(call->build, body->graph, NULL, NULL, input,
+                                      call->input_count, output);
         }
         for (uint32_t k = 0; b->code == IFD_OK && k < call->output_count; k++) {
             value[k * list.count + t] = output[k];

@@ -18,7 +18,7 @@ static uint32_t constant(struct ifd_onnx_call *call, uint32_t x)
     struct ifd_builder *b = call->b;
     const struct ifd_onnx_attr *attr = ifd_onnx_attr(call, "value");
     if (attr && attr->tensor) {
-        return ifd_onnx_constant(b, attr->tensor, call->file);
+        return ifd_onnx_constant(b, attr->tensor);
     }
     attr = ifd_onnx_attr(call, "value_int");
     if (attr) {
@@ -59,8 +59,8 @@ static uint32_t constant_of_shape(struct ifd_onnx_call *call, uint32_t x)
     struct ifd_builder *b = call->b;
     const struct ifd_ints shape = ifd_build_ints_of(b, call->input[0], "the shape");
     const struct ifd_onnx_attr *attr = ifd_onnx_attr(call, "value");
-    const uint32_t one = attr && attr->tensor ? ifd_onnx_constant(b, attr->tensor, call->file)
-                                              : ifd_build_number(b, IFD_F32, 0);
+    const uint32_t one =
+        attr && attr->tensor ? ifd_onnx_constant(b, attr->tensor) : ifd_build_number(b, IFD_F32, 0);
     return broadcast(b, ifd_build_reshape(b, one, NULL, 0), &shape);
 }
 

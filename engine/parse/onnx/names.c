@@ -93,6 +93,9 @@ static uint32_t find_outside(const struct ifd_onnx_scope *scope, struct ifd_str 
             *ret_level = scope->level;
             return name->value;
         }
+        if (scope->function) {
+            break;
+        }
     }
     return IFD_NONE;
 }

@@ -222,7 +222,7 @@ int64_t ifd_onnx_narrow_type(const struct ifd_onnx_call *call, uint32_t i)
         type = is_same(g->input[k].name, text) ? g->input[k].type : type;
     }
     const struct ifd_onnx_node *maker = ifd_onnx_maker(call->build, text);
-    const struct ifd_onnx_call made = {.node = maker};
+    const struct ifd_onnx_call made = {.build = call->build, .node = maker};
     if (maker && ifd_str_is(maker->op, "Cast")) {
         type = ifd_onnx_int(&made, "to", 0);
     } else if (maker && ifd_str_is(maker->op, "Constant")) {
@@ -264,7 +264,7 @@ uint32_t ifd_onnx_narrow_constant(struct ifd_builder *b, const struct ifd_onnx_t
     bytes.type = is_signed(tensor->type) ? IFD_ONNX_INT8 : IFD_ONNX_UINT8;
     bytes.has_raw = true;
     bytes.raw = (struct ifd_bytes){.data = data, .size = count};
-    const uint32_t value = ifd_onnx_constant(
-        b, &bytes, (struct ifd_bytes){.data = data, .size = count + IFD_TENSOR_PAD});
+    bytes.room = IFD_TENSOR_PAD;
+    const uint32_t value = ifd_onnx_constant(b, &bytes);
     return f ? decoded(b, value, f) : value;
 }

@@ -25,7 +25,7 @@ static enum ifd_code add_initializers(struct ifd_onnx_build *build)
     const struct ifd_onnx_graph *g = build->scope->g;
     enum ifd_code code = IFD_OK;
     for (uint32_t i = 0; code == IFD_OK && i < g->initializer_count; i++) {
-        const uint32_t value = ifd_onnx_constant(&build->b, &g->initializer[i], build->file);
+        const uint32_t value = ifd_onnx_constant(&build->b, &g->initializer[i]);
         code = build->b.code == IFD_OK ? ifd_onnx_define(build, g->initializer[i].name, value)
                                        : build->b.code;
     }
@@ -131,27 +131,13 @@ static enum ifd_code add_inputs(struct ifd_onnx_build *build)
 
 /* ---- nodes ---- */
 
-static int64_t opset_of(const struct ifd_onnx_model *model, const struct ifd_onnx_node *node)
-{
-    const bool is_main = node->domain.size == 0 || ifd_str_is(node->domain, "ai.onnx");
-    for (uint32_t i = 0; i < model->opset_count; i++) {
-        const struct ifd_str domain = model->opset[i].domain;
-        const bool is_same = is_main ? domain.size == 0 || ifd_str_is(domain, "ai.onnx")
-                                     : ifd_onnx_order(domain, node->domain) == 0;
-        if (is_same) {
-            return model->opset[i].version;
-        }
-    }
-    return 0;
-}
-
 /* Puts `Conv (node 5, output "x"): ` in front, in place of what the graph says of its own node,
  * which has no name yet. */
 static enum ifd_code blame_node(const struct ifd_onnx_build *build, uint32_t index,
                                 enum ifd_code code)
 {
     const struct ifd_onnx_node *node = &build->scope->g->node[index];
-    if (code == IFD_OK) {
+    if (code == IFD_OK || build->depth > 1) { /* the text has no room for all */
         return code;
     }
     char *text = build->err->text;
@@ -169,42 +155,69 @@ static enum ifd_code blame_node(const struct ifd_onnx_build *build, uint32_t ind
 
 #define MISSING_MAX 16 /* operators that a refusal names */
 
+struct missing {
+    const struct ifd_onnx_model *model;
+    struct {
+        const struct ifd_onnx_node *node; /* the first */
+        uint32_t index, count;
+    } row[MISSING_MAX];
+    uint32_t count;
+};
+
+static void note_missing(struct missing *m, const struct ifd_onnx_node *node, uint32_t index)
+{
+    uint32_t k = 0;
+    while (k < m->count && (ifd_onnx_order(node->op, m->row[k].node->op) != 0 ||
+                            ifd_onnx_order(node->domain, m->row[k].node->domain) != 0)) {
+        k++;
+    }
+    if (k == m->count && k < MISSING_MAX) {
+        m->row[k].node = node;
+        m->row[k].index = index;
+        m->row[k].count = 0;
+        m->count++;
+    }
+    if (k < m->count) {
+        m->row[k].count++;
+    }
+}
+
+/* Graphs in nodes are nested as deep as the reader allows. */
+static void find_missing(struct missing *m, const struct ifd_onnx_graph *g)
+{
+    for (uint32_t i = 0; i < g->node_count; i++) {
+        const struct ifd_onnx_node *node = &g->node[i];
+        if (!ifd_onnx_rule(node) && !ifd_onnx_local_of(m->model, node)) {
+            note_missing(m, node, i);
+        }
+        for (uint32_t k = 0; k < node->attr_count; k++) {
+            if (node->attr[k].graph) {
+                find_missing(m, node->attr[k].graph);
+            }
+        }
+    }
+}
+
 /* All operators that have no row, each once with its count and first node: what a user wants to
  * know first. */
 static enum ifd_code check_operators(struct ifd_onnx_build *build)
 {
-    const struct ifd_onnx_graph *g = build->scope->g;
-    struct {
-        uint32_t node, count;
-    } missing[MISSING_MAX];
-    uint32_t kinds = 0;
-    for (uint32_t i = 0; i < g->node_count; i++) {
-        if (ifd_onnx_rule(&g->node[i])) {
-            continue;
-        }
-        uint32_t k = 0;
-        while (k < kinds && ifd_onnx_order(g->node[i].op, g->node[missing[k].node].op) != 0) {
-            k++;
-        }
-        if (k == kinds && kinds < MISSING_MAX) {
-            missing[kinds].node = i;
-            missing[kinds++].count = 0;
-        }
-        if (k < kinds) {
-            missing[k].count++;
-        }
+    struct missing m = {.model = build->model};
+    find_missing(&m, build->scope->g);
+    for (uint32_t i = 0; i < build->model->function_count; i++) {
+        find_missing(&m, &build->model->function[i].graph);
     }
-    if (kinds == 0) {
+    if (m.count == 0) {
         return IFD_OK;
     }
     char list[IFD_ERR_TEXT_BYTES - 64] = "";
     int used = 0;
-    for (uint32_t k = 0; k < kinds && used >= 0 && (size_t)used < sizeof(list); k++) {
-        const struct ifd_onnx_node *node = &g->node[missing[k].node];
+    for (uint32_t k = 0; k < m.count && used >= 0 && (size_t)used < sizeof(list); k++) {
+        const struct ifd_onnx_node *node = m.row[k].node;
         used += snprintf(list + used, sizeof(list) - (size_t)used, "%s%s%s%s (%u, first node %u)",
                          k > 0 ? ", " : "", ifd_onnx_text(node->domain).s,
                          node->domain.size > 0 ? "." : "", ifd_onnx_text(node->op).s,
-                         missing[k].count, missing[k].node);
+                         m.row[k].count, m.row[k].index);
     }
     return ifd_fail(build->err, IFD_UNSUPPORTED, "operators that are not supported: %s", list);
 }
@@ -224,13 +237,14 @@ static enum ifd_code check_node(const struct ifd_onnx_build *build,
     return IFD_OK;
 }
 
+/* rule: NULL for a function. */
 static enum ifd_code take_inputs(struct ifd_onnx_build *build, const struct ifd_onnx_node *node,
                                  const struct ifd_onnx_rule *rule, struct ifd_onnx_call *call,
                                  struct ifd_arena *scratch)
 {
     uint32_t *input = ifd_arena_take_array(scratch, node->input_count, sizeof(*input));
     const uint32_t outputs =
-        node->output_count < rule->max_outputs ? node->output_count : rule->max_outputs;
+        !rule || node->output_count < rule->max_outputs ? node->output_count : rule->max_outputs;
     uint32_t *output = ifd_arena_take_array(scratch, outputs, sizeof(*output));
     if (!input || !output) {
         return ifd_arena_fail(scratch, node->input_count * sizeof(*input), build->err);
@@ -242,15 +256,16 @@ static enum ifd_code take_inputs(struct ifd_onnx_build *build, const struct ifd_
         output[i] = IFD_NONE;
     }
     for (uint32_t i = 0; i < node->input_count; i++) {
-        input[i] = node->input[i].size > 0 ? ifd_onnx_lookup(build, node->input[i]) : IFD_NONE;
-        if (node->input[i].size > 0 && input[i] == IFD_NONE) {
+        const bool is_named = node->input[i].size > 0;
+        input[i] = is_named ? ifd_onnx_lookup(build, node->input[i]) : IFD_NONE;
+        if (is_named && input[i] == IFD_NONE && !ifd_onnx_is_left_out(build, node->input[i])) {
             return ifd_fail(build->err, IFD_CORRUPT, "input %u \"%s\" is made by no node before it",
                             i, ifd_onnx_text(node->input[i]).s);
         }
-        if (node->input[i].size == 0 && i < rule->min_inputs) {
+        if (rule && input[i] == IFD_NONE && i < rule->min_inputs) {
             return ifd_fail(build->err, IFD_CORRUPT, "input %u is missing", i);
         }
-        if (ifd_onnx_is_list(input[i]) && !ifd_onnx_takes_lists(node)) {
+        if (rule && ifd_onnx_is_list(input[i]) && !ifd_onnx_takes_lists(node)) {
             return ifd_fail(build->err, IFD_CORRUPT, "input %u is a sequence, or absent", i);
         }
         call->input_count = input[i] != IFD_NONE ? i + 1 : call->input_count;
@@ -298,20 +313,23 @@ static enum ifd_code build_node(struct ifd_onnx_build *build, uint32_t index,
                                 struct ifd_arena *scratch)
 {
     const struct ifd_onnx_node *node = &build->scope->g->node[index];
-    const struct ifd_onnx_rule *rule = ifd_onnx_rule(node);
+    const struct ifd_onnx_local *function = ifd_onnx_local_of(build->model, node);
+    const struct ifd_onnx_rule *rule = function ? NULL : ifd_onnx_rule(node);
     struct ifd_onnx_call call = {.b = &build->b,
                                  .build = build,
                                  .node = node,
-                                 .file = build->file,
-                                 .opset = opset_of(build->model, node)};
+                                 .opset = ifd_onnx_opset_of(build, node->domain)};
     enum ifd_code code = spend(build);
-    if (code == IFD_OK) {
+    if (code == IFD_OK && !function) {
         code = check_node(build, node, rule);
     }
     if (code == IFD_OK) {
         code = take_inputs(build, node, rule, &call, scratch);
     }
-    if (code == IFD_OK) {
+    if (code == IFD_OK && function) {
+        ifd_onnx_call_local(&call, function);
+        code = build->b.code;
+    } else if (code == IFD_OK) {
         build->b.source_index = index;
         build->b.source_name = rule->op;
         rule->translate(&call, rule->argument);
@@ -366,7 +384,9 @@ static enum ifd_code define_inputs(struct ifd_onnx_build *build, const uint32_t 
                         count);
     }
     for (uint32_t i = 0; code == IFD_OK && i < count; i++) {
-        code = ifd_onnx_define(build, g->input[i].name, input[i]);
+        if (input[i] != IFD_NONE) { /* else the caller of a function left it out */
+            code = ifd_onnx_define(build, g->input[i].name, input[i]);
+        }
     }
     return code;
 }
@@ -376,7 +396,7 @@ static enum ifd_code find_outputs(struct ifd_onnx_build *build, uint32_t *ret_ou
     const struct ifd_onnx_graph *g = build->scope->g;
     for (uint32_t i = 0; i < g->output_count; i++) {
         ret_output[i] = ifd_onnx_lookup(build, g->output[i].name);
-        if (ret_output[i] == IFD_NONE) {
+        if (ret_output[i] == IFD_NONE && !ifd_onnx_is_left_out(build, g->output[i].name)) {
             return ifd_fail(build->err, IFD_CORRUPT, "output \"%s\" is made by no node",
                             ifd_onnx_text(g->output[i].name).s);
         }
@@ -385,9 +405,15 @@ static enum ifd_code find_outputs(struct ifd_onnx_build *build, uint32_t *ret_ou
 }
 
 enum ifd_code ifd_onnx_inline(struct ifd_onnx_build *build, const struct ifd_onnx_graph *g,
-                              const uint32_t *input, uint32_t input_count, uint32_t *ret_output)
+                              const struct ifd_onnx_local *function,
+                              const struct ifd_onnx_node *caller, const uint32_t *input,
+                              uint32_t input_count, uint32_t *ret_output)
 {
-    struct ifd_onnx_scope scope = {.outer = build->scope, .g = g, .level = build->level};
+    struct ifd_onnx_scope scope = {.outer = build->scope,
+                                   .function = function,
+                                   .caller = caller,
+                                   .g = g,
+                                   .level = build->level};
     struct ifd_onnx_scope *outer = build->scope;
     struct ifd_arena arena;
     ifd_arena_init(&arena, build->scratch->alloc, build->scratch->cap_bytes);
@@ -469,16 +495,14 @@ static enum ifd_code take_outputs(struct ifd_onnx_build *build, uint32_t *output
 
 /* ---- the whole ---- */
 
-static enum ifd_code check_model(const struct ifd_onnx_model *model, struct ifd_err *err)
+static enum ifd_code check_model(const struct ifd_onnx_build *build)
 {
-    if (model->function_count > 0) {
-        return ifd_fail(err, IFD_UNSUPPORTED, "the model has %u functions", model->function_count);
-    }
-    for (uint32_t i = 0; i < model->graph.node_count; i++) {
-        const struct ifd_onnx_node *node = &model->graph.node[i];
-        const bool is_main = node->domain.size == 0 || ifd_str_is(node->domain, "ai.onnx");
-        if (is_main && opset_of(model, node) < 1) {
-            return ifd_fail(err, IFD_UNSUPPORTED, "the model names no opset of ONNX");
+    const struct ifd_onnx_graph *g = &build->model->graph;
+    for (uint32_t i = 0; i < g->node_count; i++) {
+        const struct ifd_str domain = g->node[i].domain;
+        const bool is_main = domain.size == 0 || ifd_str_is(domain, "ai.onnx");
+        if (is_main && ifd_onnx_opset_of(build, domain) < 1) {
+            return ifd_fail(build->err, IFD_UNSUPPORTED, "the model names no opset of ONNX");
         }
     }
     return IFD_OK;
@@ -616,24 +640,27 @@ static enum ifd_code parse(struct ifd_bytes file, const struct ifd_parse_options
                            struct ifd_parsed *ret, struct ifd_err *err)
 {
     struct ifd_onnx_model model;
-    enum ifd_code code = ifd_onnx_read(file, options->limits, scratch, &model, err);
-    if (code == IFD_OK) {
-        code = check_model(&model, err);
+    const struct ifd_onnx_beside beside = {.file = options->external,
+                                           .count = options->external_count};
+    enum ifd_code code = ifd_onnx_read(file, &beside, options->limits, scratch, &model, err);
+    if (code != IFD_OK) {
+        return code;
     }
+    const struct ifd_onnx_level level = {.graph = graph};
+    struct ifd_onnx_scope scope = {.g = &model.graph, .level = &level};
+    struct ifd_onnx_build build = {.model = &model,
+                                   .options = options,
+                                   .file = file,
+                                   .scratch = scratch,
+                                   .scope = &scope,
+                                   .level = &level,
+                                   .main = graph,
+                                   .nodes_left = IFD_ONNX_INLINED_MAX,
+                                   .wanted = IFD_NONE,
+                                   .parsed = ret,
+                                   .err = err};
+    code = check_model(&build);
     if (code == IFD_OK) {
-        const struct ifd_onnx_level level = {.graph = graph};
-        struct ifd_onnx_scope scope = {.g = &model.graph, .level = &level};
-        struct ifd_onnx_build build = {.model = &model,
-                                       .options = options,
-                                       .file = file,
-                                       .scratch = scratch,
-                                       .scope = &scope,
-                                       .level = &level,
-                                       .main = graph,
-                                       .nodes_left = IFD_ONNX_INLINED_MAX,
-                                       .wanted = IFD_NONE,
-                                       .parsed = ret,
-                                       .err = err};
         ifd_builder_init(&build.b, graph, options->limits->tensor_bytes, err);
         build.b.ask = ifd_onnx_ask;
         build.b.ask_context = &build;
@@ -641,7 +668,7 @@ static enum ifd_code parse(struct ifd_bytes file, const struct ifd_parse_options
     }
     if (code == IFD_OK) {
         ret->format = "onnx";
-        ret->format_version = (uint32_t)opset_of(&model, &(const struct ifd_onnx_node){0});
+        ret->format_version = (uint32_t)ifd_onnx_opset_of(&build, (struct ifd_str){0});
         ret->description = "";
     }
     return code;
@@ -656,4 +683,25 @@ enum ifd_code ifd_onnx_parse(struct ifd_bytes file, const struct ifd_parse_optio
     const enum ifd_code code = parse(file, options, graph, &scratch, ret, err ? err : &unheard);
     ifd_arena_finish(&scratch);
     return code;
+}
+
+enum ifd_code ifd_onnx_externals(struct ifd_bytes file, const struct ifd_limits *limits,
+                                 struct ifd_arena *arena, struct ifd_external_names *ret,
+                                 struct ifd_err *err)
+{
+    struct ifd_onnx_model model;
+    enum ifd_code code = ifd_onnx_read(file, NULL, limits, arena, &model, err);
+    if (code != IFD_OK) {
+        return code;
+    }
+    const char **name = ifd_arena_take_array(arena, model.location_count, sizeof(*name));
+    for (uint32_t i = 0; name && i < model.location_count; i++) {
+        const struct ifd_str text = model.location[i];
+        name[i] = ifd_arena_text(arena, text.data, text.size);
+        if (!name[i]) {
+            return ifd_arena_fail(arena, text.size, err);
+        }
+    }
+    *ret = (struct ifd_external_names){.name = name, .count = model.location_count};
+    return name ? IFD_OK : ifd_arena_fail(arena, model.location_count * sizeof(*name), err);
 }

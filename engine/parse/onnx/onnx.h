@@ -11,5 +11,10 @@ IFD_NODISCARD enum ifd_code ifd_onnx_parse(struct ifd_bytes file,
                                            const struct ifd_parse_options *options,
                                            struct ifd_graph *graph, struct ifd_parsed *ret,
                                            struct ifd_err *err);
+/** As ifd_parse_externals(). */
+IFD_NODISCARD enum ifd_code ifd_onnx_externals(struct ifd_bytes file,
+                                               const struct ifd_limits *limits,
+                                               struct ifd_arena *arena,
+                                               struct ifd_external_names *ret, struct ifd_err *err);
 
 #endif

@@ -47,6 +47,9 @@ struct ifd_onnx_level {
 /** The names of a graph of the file; a graph in a node also sees those outside. */
 struct ifd_onnx_scope {
     const struct ifd_onnx_scope *outer; /* NULL: the model's graph */
+    /* Of a function, which sees no names outside; NULL: of another graph. */
+    const struct ifd_onnx_local *function;
+    const struct ifd_onnx_node *caller; /* of the function */
     const struct ifd_onnx_graph *g;
     const struct ifd_onnx_level *level;
     struct ifd_onnx_name *name; /* sorted */
@@ -63,6 +66,7 @@ struct ifd_onnx_build {
     const struct ifd_onnx_level *level;
     struct ifd_graph *main;
     uint32_t nodes_left;    /* of graphs of nodes */
+    uint32_t depth;         /* of functions in functions */
     bool is_exhausted;      /* nodes_left ran out */
     bool keeps_loops;       /* it did once: loops are not unrolled any more */
     struct ifd_port *input; /* per input of the graph: its shape in the file */
@@ -101,6 +105,22 @@ const struct ifd_onnx_node *ifd_onnx_maker(const struct ifd_onnx_build *build, s
 /** The entry of a name in a scope, NULL if it has none. */
 struct ifd_onnx_name *ifd_onnx_find(const struct ifd_onnx_scope *scope, struct ifd_str text);
 
+/* ---- functions.c ---- */
+
+/** The function of the model that a node calls; NULL: none. */
+const struct ifd_onnx_local *ifd_onnx_local_of(const struct ifd_onnx_model *model,
+                                               const struct ifd_onnx_node *node);
+/** Builds a function in place of the node that calls it. */
+void ifd_onnx_call_local(struct ifd_onnx_call *call, const struct ifd_onnx_local *function);
+/** The version that the operators of a domain have in the graph that is being built; 0: none. */
+int64_t ifd_onnx_opset_of(const struct ifd_onnx_build *build, struct ifd_str domain);
+/** What an attribute of a function's node refers to in the function's caller; NULL: the caller, and
+ *  the function, leave it out. */
+const struct ifd_onnx_attr *ifd_onnx_referred(const struct ifd_onnx_build *build,
+                                              const struct ifd_onnx_attr *attr);
+/** Is the name an input that the function's caller left out? */
+bool ifd_onnx_is_left_out(const struct ifd_onnx_build *build, struct ifd_str text);
+
 /* ---- lists.c ---- */
 
 /** The number of a new sequence; IFD_NONE if the builder has failed. */
@@ -124,10 +144,13 @@ void ifd_onnx_learn(struct ifd_onnx_build *build);
 
 /* ---- onnx.c ---- */
 
-/** Builds the nodes of a graph on these inputs, in the graph that is being built. ret_output: room
- *  for g->output_count. */
+/** Builds the nodes of a graph on these inputs, in the graph that is being built. function, caller:
+ *  as in struct ifd_onnx_scope. ret_output: room for g->output_count. */
 IFD_NODISCARD enum ifd_code ifd_onnx_inline(struct ifd_onnx_build *build,
-                                            const struct ifd_onnx_graph *g, const uint32_t *input,
-                                            uint32_t input_count, uint32_t *ret_output);
+                                            const struct ifd_onnx_graph *g,
+                                            const struct ifd_onnx_local *function,
+                                            const struct ifd_onnx_node *caller,
+                                            const uint32_t *input, uint32_t input_count,
+                                            uint32_t *ret_output);
 
 #endif

@@ -11,7 +11,6 @@ struct ifd_onnx_call {
     struct ifd_builder *b;
     struct ifd_onnx_build *build; /* for nodes that have graphs */
     const struct ifd_onnx_node *node;
-    struct ifd_bytes file;
     int64_t opset; /* of the node's domain */
     const uint32_t *input;
     uint32_t input_count; /* trailing absent ones are not counted */
@@ -63,8 +62,7 @@ bool ifd_onnx_axes(struct ifd_onnx_call *call, uint32_t i, uint32_t rank, struct
 
 /** A tensor of the file as a constant: all floats become f32, whole numbers of fewer than 8 bits
  *  numbers of 8. */
-uint32_t ifd_onnx_constant(struct ifd_builder *b, const struct ifd_onnx_tensor *tensor,
-                           struct ifd_bytes file);
+uint32_t ifd_onnx_constant(struct ifd_builder *b, const struct ifd_onnx_tensor *tensor);
 /** The type that values of an element type have here: f32 for every type of floats. False if there
  *  is none. */
 bool ifd_onnx_dtype(int64_t type, enum ifd_dtype *ret);

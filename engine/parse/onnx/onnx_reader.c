@@ -4,11 +4,16 @@
 
 #include <string.h>
 
+#include "engine/base/str.h"
 #include "engine/parse/onnx/wire.h"
 
 #define DEPTH_MAX 8
 
 struct reader {
+    struct ifd_bytes file;
+    const struct ifd_onnx_beside *beside;
+    struct ifd_str *location; /* files beside that are named, each once */
+    uint32_t location_count, location_capacity;
     const struct ifd_limits *limits;
     struct ifd_arena *arena;
     uint32_t names; /* of values that nodes make, and constants */
@@ -149,8 +154,123 @@ enum {
     T_RAW = 9,
     T_DOUBLES = 10,
     T_UINT64S = 11,
+    T_EXTERNAL = 13,
     T_LOCATION = 14
 };
+
+/* StringStringEntryProto: key (1), value (2) */
+static void read_pair(struct ifd_bytes message, struct ifd_str *ret_key, struct ifd_str *ret_value)
+{
+    struct ifd_wire wire = ifd_wire_open(message);
+    struct ifd_wire_field field;
+    while (ifd_wire_next(&wire, &field)) {
+        if (field.type == IFD_WIRE_BYTES && field.number == 1) {
+            *ret_key = text_of(&field);
+        } else if (field.type == IFD_WIRE_BYTES && field.number == 2) {
+            *ret_value = text_of(&field);
+        }
+    }
+}
+
+static bool same_text(struct ifd_str x, struct ifd_str y)
+{
+    return x.size == y.size && (x.size == 0 || memcmp(x.data, y.data, x.size) == 0);
+}
+
+static bool parse_size(struct ifd_str text, uint64_t *ret)
+{
+    uint64_t number = 0;
+    for (size_t i = 0; i < text.size; i++) {
+        if (text.data[i] < '0' || text.data[i] > '9' ||
+            __builtin_mul_overflow(number, 10, &number) ||
+            __builtin_add_overflow(number, (uint64_t)(text.data[i] - '0'), &number)) {
+            return false;
+        }
+    }
+    *ret = number;
+    return text.size > 0;
+}
+
+static void note_location(struct reader *r, struct ifd_str location, enum ifd_code *code)
+{
+    for (uint32_t i = r->location_count; i-- > 0;) { /* the last is the likeliest */
+        if (same_text(r->location[i], location)) {
+            return;
+        }
+    }
+    if (r->location_count == IFD_EXTERNAL_FILES_MAX) {
+        *code = ifd_fail(r->err, IFD_TOO_LARGE, "constants in more than %d files",
+                         IFD_EXTERNAL_FILES_MAX);
+        return;
+    }
+    if (r->location_count == r->location_capacity) {
+        const uint32_t capacity = r->location_capacity * 2 + 4;
+        struct ifd_str *grown = take(r, capacity, sizeof(*grown), code);
+        if (!grown) {
+            return;
+        }
+        if (r->location_count > 0) {
+            memcpy(grown, r->location, r->location_count * sizeof(*grown));
+        }
+        r->location = grown;
+        r->location_capacity = capacity;
+    }
+    r->location[r->location_count++] = location;
+}
+
+/* The content of a constant that lies in a file beside the model's, if that was given. */
+static enum ifd_code find_outside(struct reader *r, struct ifd_bytes message,
+                                  struct ifd_onnx_tensor *tensor)
+{
+    struct ifd_str location = {0}, offset = {0}, length = {0};
+    struct ifd_wire wire = ifd_wire_open(message);
+    struct ifd_wire_field field;
+    while (ifd_wire_next(&wire, &field)) {
+        if (field.number == T_EXTERNAL && field.type == IFD_WIRE_BYTES) {
+            struct ifd_str key = {0}, value = {0};
+            read_pair(field.bytes, &key, &value);
+            location = ifd_str_equal(key, "location") ? value : location;
+            offset = ifd_str_equal(key, "offset") ? value : offset;
+            length = ifd_str_equal(key, "length") ? value : length;
+        }
+    }
+    while (location.size > 2 && location.data[0] == '.' && location.data[1] == '/') {
+        location.data += 2;
+        location.size -= 2;
+    }
+    enum ifd_code code = IFD_OK;
+    tensor->location = location.size > 0 ? location : (struct ifd_str){.data = "?", .size = 1};
+    if (location.size > 0) {
+        note_location(r, location, &code);
+    }
+    uint64_t from = 0, size = 0;
+    if (code != IFD_OK || (offset.size > 0 && !parse_size(offset, &from)) ||
+        (length.size > 0 && !parse_size(length, &size))) {
+        return code != IFD_OK ? code
+                              : ifd_fail(r->err, IFD_CORRUPT,
+                                         "offset or length of a constant in another file is no "
+                                         "number");
+    }
+    for (uint32_t i = 0; r->beside && i < r->beside->count; i++) {
+        const struct ifd_bytes content = r->beside->file[i].content;
+        if (!ifd_str_equal(location, r->beside->file[i].name)) {
+            continue;
+        }
+        if (from > content.size || size > content.size - from) {
+            return ifd_fail(r->err, IFD_CORRUPT,
+                            "%llu bytes from %llu on for a constant, but \"%s\" has %zu",
+                            (unsigned long long)size, (unsigned long long)from,
+                            r->beside->file[i].name, content.size);
+        }
+        size = length.size > 0 ? size : content.size - from;
+        tensor->raw = (struct ifd_bytes){.data = content.data ? content.data + from : content.data,
+                                         .size = (size_t)size};
+        tensor->room = content.size - (size_t)from - (size_t)size;
+        tensor->has_raw = true;
+        tensor->location = (struct ifd_str){0};
+    }
+    return IFD_OK;
+}
 
 static enum ifd_code read_tensor(struct reader *r, struct ifd_bytes message,
                                  struct ifd_onnx_tensor *ret)
@@ -159,6 +279,7 @@ static enum ifd_code read_tensor(struct reader *r, struct ifd_bytes message,
     struct ifd_wire wire = ifd_wire_open(message);
     struct ifd_wire_field field;
     uint32_t integers = T_INT32S;
+    bool is_outside = false;
     while (ifd_wire_next(&wire, &field)) {
         if (field.number == T_TYPE && field.type == IFD_WIRE_VARINT) {
             tensor.type = (int32_t)field.value;
@@ -166,9 +287,11 @@ static enum ifd_code read_tensor(struct reader *r, struct ifd_bytes message,
             tensor.name = text_of(&field);
         } else if (field.number == T_RAW && field.type == IFD_WIRE_BYTES) {
             tensor.raw = field.bytes;
+            tensor.room =
+                (size_t)(r->file.data + r->file.size - (field.bytes.data + field.bytes.size));
             tensor.has_raw = true;
         } else if (field.number == T_LOCATION && field.type == IFD_WIRE_VARINT) {
-            tensor.is_external = field.value == 1;
+            is_outside = field.value == 1;
         } else if (field.number == T_INT64S || field.number == T_UINT64S) {
             integers = field.number;
         }
@@ -176,7 +299,7 @@ static enum ifd_code read_tensor(struct reader *r, struct ifd_bytes message,
     if (wire.is_damaged) {
         return damaged(r, "tensor");
     }
-    enum ifd_code code = IFD_OK;
+    enum ifd_code code = is_outside ? find_outside(r, message, &tensor) : IFD_OK;
     tensor.dim = read_numbers(r, message, T_DIMS, AS_INT, &tensor.dim_count, &code);
     tensor.f32 = read_numbers(r, message, T_FLOATS, AS_F32, &tensor.f32_count, &code);
     tensor.f64 = read_numbers(r, message, T_DOUBLES, AS_F64, &tensor.f64_count, &code);
@@ -197,7 +320,8 @@ enum {
     A_G = 6,
     A_FLOATS = 7,
     A_INTS = 8,
-    A_STRINGS = 9
+    A_STRINGS = 9,
+    A_REFERS_TO = 21
 };
 
 static float f32_of(uint64_t bits)
@@ -209,18 +333,17 @@ static float f32_of(uint64_t bits)
 }
 
 static const struct ifd_str *read_strings(struct reader *r, struct ifd_bytes message,
-                                          uint32_t *ret_count, enum ifd_code *code)
+                                          uint32_t number, uint32_t *ret_count, enum ifd_code *code)
 {
     uint32_t count = 0;
-    if (*code != IFD_OK || !count_fields(message, A_STRINGS, IFD_WIRE_BYTES, &count) ||
-        count == 0) {
+    if (*code != IFD_OK || !count_fields(message, number, IFD_WIRE_BYTES, &count) || count == 0) {
         return NULL;
     }
     struct ifd_str *text = take(r, count, sizeof(*text), code);
     struct ifd_wire wire = ifd_wire_open(message);
     struct ifd_wire_field field;
     while (text && ifd_wire_next(&wire, &field)) {
-        if (field.number == A_STRINGS && field.type == IFD_WIRE_BYTES) {
+        if (field.number == number && field.type == IFD_WIRE_BYTES) {
             text[(*ret_count)++] = text_of(&field);
         }
     }
@@ -258,6 +381,8 @@ static enum ifd_code read_attr(struct reader *r, struct ifd_bytes message,
         const bool is_bytes = field.type == IFD_WIRE_BYTES;
         if (field.number == A_NAME && is_bytes) {
             attr.name = text_of(&field);
+        } else if (field.number == A_REFERS_TO && is_bytes) {
+            attr.refers_to = text_of(&field);
         } else if (field.number == A_S && is_bytes) {
             attr.s = text_of(&field);
         } else if (field.number == A_F && field.type == IFD_WIRE_FIXED32) {
@@ -277,13 +402,21 @@ static enum ifd_code read_attr(struct reader *r, struct ifd_bytes message,
     }
     attr.floats = read_numbers(r, message, A_FLOATS, AS_F32, &attr.float_count, &code);
     attr.ints = read_numbers(r, message, A_INTS, AS_INT, &attr.int_count, &code);
-    attr.strings = read_strings(r, message, &attr.string_count, &code);
+    attr.strings = read_strings(r, message, A_STRINGS, &attr.string_count, &code);
     *ret = attr;
     return code;
 }
 
 /* NodeProto */
-enum { N_INPUT = 1, N_OUTPUT = 2, N_NAME = 3, N_OP = 4, N_ATTRIBUTE = 5, N_DOMAIN = 7 };
+enum {
+    N_INPUT = 1,
+    N_OUTPUT = 2,
+    N_NAME = 3,
+    N_OP = 4,
+    N_ATTRIBUTE = 5,
+    N_DOMAIN = 7,
+    N_OVERLOAD = 8
+};
 
 static enum ifd_code count_operands(struct reader *r, struct ifd_bytes message,
                                     struct ifd_onnx_node *node)
@@ -342,6 +475,9 @@ static enum ifd_code read_node(struct reader *r, struct ifd_bytes message,
             break;
         case N_DOMAIN:
             node.domain = text_of(&field);
+            break;
+        case N_OVERLOAD:
+            node.overload = text_of(&field);
             break;
         default:
             break;
@@ -437,15 +573,9 @@ static enum ifd_code read_port(struct reader *r, struct ifd_bytes message,
 /* GraphProto */
 enum { G_NODE = 1, G_INITIALIZER = 5, G_INPUT = 11, G_OUTPUT = 12 };
 
-static enum ifd_code count_graph(struct reader *r, struct ifd_bytes message,
-                                 struct ifd_onnx_graph *graph)
+/* Counts nodes and values of a graph, whose counts are set. */
+static enum ifd_code count_graph(struct reader *r, const struct ifd_onnx_graph *graph)
 {
-    if (!count_fields(message, G_NODE, IFD_WIRE_BYTES, &graph->node_count) ||
-        !count_fields(message, G_INITIALIZER, IFD_WIRE_BYTES, &graph->initializer_count) ||
-        !count_fields(message, G_INPUT, IFD_WIRE_BYTES, &graph->input_count) ||
-        !count_fields(message, G_OUTPUT, IFD_WIRE_BYTES, &graph->output_count)) {
-        return damaged(r, "graph");
-    }
     const uint64_t nodes = (uint64_t)r->nodes + graph->node_count;
     if (nodes > r->limits->nodes) {
         return ifd_fail(r->err, IFD_TOO_LARGE, "%llu nodes, limit %u", (unsigned long long)nodes,
@@ -462,11 +592,23 @@ static enum ifd_code count_graph(struct reader *r, struct ifd_bytes message,
     return IFD_OK;
 }
 
+static enum ifd_code count_parts(struct reader *r, struct ifd_bytes message,
+                                 struct ifd_onnx_graph *graph)
+{
+    if (!count_fields(message, G_NODE, IFD_WIRE_BYTES, &graph->node_count) ||
+        !count_fields(message, G_INITIALIZER, IFD_WIRE_BYTES, &graph->initializer_count) ||
+        !count_fields(message, G_INPUT, IFD_WIRE_BYTES, &graph->input_count) ||
+        !count_fields(message, G_OUTPUT, IFD_WIRE_BYTES, &graph->output_count)) {
+        return damaged(r, "graph");
+    }
+    return count_graph(r, graph);
+}
+
 static enum ifd_code read_graph(struct reader *r, struct ifd_bytes message,
                                 struct ifd_onnx_graph *ret)
 {
     struct ifd_onnx_graph graph = {0};
-    enum ifd_code code = count_graph(r, message, &graph);
+    enum ifd_code code = count_parts(r, message, &graph);
     if (code != IFD_OK) {
         return code;
     }
@@ -519,27 +661,114 @@ static void read_opset(struct ifd_bytes message, struct ifd_onnx_opset *ret)
     }
 }
 
+/* ---- functions ---- */
+
+/* FunctionProto */
+enum {
+    F_NAME = 1,
+    F_INPUT = 4,
+    F_OUTPUT = 5,
+    F_NODE = 7,
+    F_OPSET = 9,
+    F_DOMAIN = 10,
+    F_DEFAULT = 11,
+    F_OVERLOAD = 13
+};
+
+/* Names of inputs or outputs as ports. */
+static const struct ifd_onnx_port *read_formals(struct reader *r, struct ifd_bytes message,
+                                                uint32_t number, uint32_t *ret_count,
+                                                enum ifd_code *code)
+{
+    uint32_t count = 0;
+    const struct ifd_str *name = read_strings(r, message, number, &count, code);
+    struct ifd_onnx_port *port = count > 0 ? take(r, count, sizeof(*port), code) : NULL;
+    for (uint32_t i = 0; port && i < count; i++) {
+        port[i] = (struct ifd_onnx_port){.name = name[i]};
+    }
+    *ret_count = port ? count : 0;
+    return port;
+}
+
+/* Counts what the limits count. */
+static enum ifd_code count_function(struct reader *r, struct ifd_bytes message,
+                                    struct ifd_onnx_local *ret)
+{
+    struct ifd_onnx_graph *graph = &ret->graph;
+    if (!count_fields(message, F_NODE, IFD_WIRE_BYTES, &graph->node_count) ||
+        !count_fields(message, F_OPSET, IFD_WIRE_BYTES, &ret->opset_count) ||
+        !count_fields(message, F_DEFAULT, IFD_WIRE_BYTES, &ret->attr_count)) {
+        return damaged(r, "function");
+    }
+    enum ifd_code code = IFD_OK;
+    graph->input = read_formals(r, message, F_INPUT, &graph->input_count, &code);
+    graph->output = read_formals(r, message, F_OUTPUT, &graph->output_count, &code);
+    return code == IFD_OK ? count_graph(r, graph) : code;
+}
+
+static enum ifd_code read_function(struct reader *r, struct ifd_bytes message,
+                                   struct ifd_onnx_local *ret)
+{
+    enum ifd_code code = count_function(r, message, ret);
+    if (code != IFD_OK) {
+        return code;
+    }
+    struct ifd_onnx_node *node = take(r, ret->graph.node_count, sizeof(*node), &code);
+    struct ifd_onnx_opset *opset = take(r, ret->opset_count, sizeof(*opset), &code);
+    struct ifd_onnx_attr *attr = take(r, ret->attr_count, sizeof(*attr), &code);
+    ret->graph.node = node;
+    ret->opset = opset;
+    ret->attr = attr;
+    struct ifd_wire wire = ifd_wire_open(message);
+    struct ifd_wire_field field;
+    while (code == IFD_OK && ifd_wire_next(&wire, &field)) {
+        if (field.type != IFD_WIRE_BYTES) {
+            continue;
+        }
+        switch (field.number) {
+        case F_NAME:
+            ret->op = text_of(&field);
+            break;
+        case F_DOMAIN:
+            ret->domain = text_of(&field);
+            break;
+        case F_OVERLOAD:
+            ret->overload = text_of(&field);
+            break;
+        case F_NODE:
+            code = read_node(r, field.bytes, node++);
+            break;
+        case F_OPSET:
+            read_opset(field.bytes, opset++);
+            break;
+        case F_DEFAULT:
+            code = read_attr(r, field.bytes, attr++);
+            break;
+        default:
+            break;
+        }
+    }
+    return code;
+}
+
+/* ---- model ---- */
+
 /* ModelProto */
 enum { M_IR = 1, M_PRODUCER = 2, M_DOC = 6, M_GRAPH = 7, M_OPSET = 8, M_FUNCTION = 25 };
 
-enum ifd_code ifd_onnx_read(struct ifd_bytes file, const struct ifd_limits *limits,
-                            struct ifd_arena *arena, struct ifd_onnx_model *ret,
-                            struct ifd_err *err)
+static enum ifd_code read_parts(struct reader *r, struct ifd_onnx_model *model)
 {
-    struct reader r = {.limits = limits, .arena = arena, .err = err};
-    struct ifd_onnx_model model = {0};
     struct ifd_bytes graph = {0};
     enum ifd_code code = IFD_OK;
-    if (!count_fields(file, M_OPSET, IFD_WIRE_BYTES, &model.opset_count)) {
-        return damaged(&r, "model");
-    }
-    struct ifd_onnx_opset *opset = take(&r, model.opset_count, sizeof(*opset), &code);
-    model.opset = opset;
-    struct ifd_wire wire = ifd_wire_open(file);
+    struct ifd_onnx_opset *opset = take(r, model->opset_count, sizeof(*opset), &code);
+    struct ifd_onnx_local *function = take(r, model->function_count, sizeof(*function), &code);
+    model->opset = opset;
+    model->function = function;
+    struct ifd_wire wire = ifd_wire_open(r->file);
     struct ifd_wire_field field;
     while (code == IFD_OK && ifd_wire_next(&wire, &field)) {
         if (field.number == M_IR && field.type == IFD_WIRE_VARINT) {
-            model.ir_version = (int64_t)field.value;
+            model->ir_version = (int64_t)field.value;
         } else if (field.type != IFD_WIRE_BYTES) {
             continue;
         } else if (field.number == M_GRAPH) {
@@ -547,20 +776,34 @@ enum ifd_code ifd_onnx_read(struct ifd_bytes file, const struct ifd_limits *limi
         } else if (field.number == M_OPSET) {
             read_opset(field.bytes, opset++);
         } else if (field.number == M_PRODUCER) {
-            model.producer = text_of(&field);
+            model->producer = text_of(&field);
         } else if (field.number == M_DOC) {
-            model.description = text_of(&field);
+            model->description = text_of(&field);
         } else if (field.number == M_FUNCTION) {
-            model.function_count++;
+            code = read_function(r, field.bytes, function++);
         }
     }
     if (code == IFD_OK && !graph.data) {
-        code = ifd_fail(err, IFD_CORRUPT, "the model has no graph");
+        code = ifd_fail(r->err, IFD_CORRUPT, "the model has no graph");
     }
-    if (code == IFD_OK) {
-        code = read_graph(&r, graph, &model.graph);
+    return code == IFD_OK ? read_graph(r, graph, &model->graph) : code;
+}
+
+enum ifd_code ifd_onnx_read(struct ifd_bytes file, const struct ifd_onnx_beside *beside,
+                            const struct ifd_limits *limits, struct ifd_arena *arena,
+                            struct ifd_onnx_model *ret, struct ifd_err *err)
+{
+    struct reader r = {
+        .file = file, .beside = beside, .limits = limits, .arena = arena, .err = err};
+    struct ifd_onnx_model model = {0};
+    if (!count_fields(file, M_OPSET, IFD_WIRE_BYTES, &model.opset_count) ||
+        !count_fields(file, M_FUNCTION, IFD_WIRE_BYTES, &model.function_count)) {
+        return damaged(&r, "model");
     }
+    const enum ifd_code code = read_parts(&r, &model);
     if (code == IFD_OK) {
+        model.location = r.location;
+        model.location_count = r.location_count;
         *ret = model;
     }
     return code;

@@ -43,19 +43,22 @@ struct ifd_onnx_tensor {
     const int64_t *dim;
     uint32_t dim_count;
     struct ifd_bytes raw;
+    size_t room; /* readable bytes behind raw */
     bool has_raw;
     /* Typed fields, where there is no raw content: numbers widened by the reader. */
     const float *f32;
     const double *f64;
     const int64_t *integer; /* int32_data, int64_data, uint64_data */
     uint32_t f32_count, f64_count, integer_count;
-    bool is_external;
+    struct ifd_str
+        location; /* of the file with its content, where that was not given; else empty */
 };
 
 struct ifd_onnx_graph;
 
 struct ifd_onnx_attr {
     struct ifd_str name;
+    struct ifd_str refers_to; /* in a function: the caller's attribute that it is; else empty */
     float f;
     int64_t i;
     struct ifd_str s;
@@ -68,7 +71,7 @@ struct ifd_onnx_attr {
 };
 
 struct ifd_onnx_node {
-    struct ifd_str name, op, domain;
+    struct ifd_str name, op, domain, overload;
     const struct ifd_str *input, *output; /* empty texts: absent */
     uint32_t input_count, output_count;
     const struct ifd_onnx_attr *attr;
@@ -98,18 +101,40 @@ struct ifd_onnx_opset {
     int64_t version;
 };
 
+/** An operator that the model defines (a model-local function). Inputs and outputs of the graph
+ *  have names only. */
+struct ifd_onnx_local {
+    struct ifd_str op, domain, overload;
+    const struct ifd_onnx_opset *opset;
+    const struct ifd_onnx_attr *attr; /* where a caller leaves them out */
+    uint32_t opset_count, attr_count;
+    struct ifd_onnx_graph graph;
+};
+
 struct ifd_onnx_model {
     int64_t ir_version;
     struct ifd_str producer, description;
     const struct ifd_onnx_opset *opset;
+    const struct ifd_onnx_local *function;
     uint32_t opset_count, function_count;
     struct ifd_onnx_graph graph;
+    /** Files that constants lie in, each once. */
+    const struct ifd_str *location;
+    uint32_t location_count;
 };
 
-/** Lays a file out. limits: nodes, values and node_inputs are enforced here.
+/** Files beside the model's, for constants in them. */
+struct ifd_onnx_beside {
+    const struct ifd_external_file *file;
+    uint32_t count;
+};
+
+/** Lays a file out. limits: nodes, values and node_inputs are enforced here. beside: NULL for none;
+ *  constants in other files have a location and no content.
  *  Memory: from arena, at most in proportion to the file. Errors: CORRUPT, TOO_LARGE, NOMEM. */
-IFD_NODISCARD enum ifd_code ifd_onnx_read(struct ifd_bytes file, const struct ifd_limits *limits,
-                                          struct ifd_arena *arena, struct ifd_onnx_model *ret,
-                                          struct ifd_err *err);
+IFD_NODISCARD enum ifd_code ifd_onnx_read(struct ifd_bytes file,
+                                          const struct ifd_onnx_beside *beside,
+                                          const struct ifd_limits *limits, struct ifd_arena *arena,
+                                          struct ifd_onnx_model *ret, struct ifd_err *err);
 
 #endif

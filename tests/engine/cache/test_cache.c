@@ -203,13 +203,16 @@ static void names_depend_on_model_setup_and_key(void)
     struct fixture f, other;
     set_up(&f);
     set_up(&other);
-    const struct ifd_bytes model = {f.content, 100}, longer = {f.content, 101},
-                           setup = {(const uint8_t *)"avx2", 4};
-    const uint64_t name = ifd_cache_name(f.cache, model, setup);
-    EXPECT(name == ifd_cache_name(f.cache, model, setup));
-    EXPECT(name != ifd_cache_name(f.cache, longer, setup));
-    EXPECT(name != ifd_cache_name(f.cache, model, model));
-    EXPECT(name != ifd_cache_name(other.cache, model, setup));
+    const struct ifd_bytes setup = {(const uint8_t *)"avx2", 4}, model = {f.content, 100},
+                           longer = {f.content, 101};
+    const struct ifd_bytes usual[] = {setup, model}, other_model[] = {setup, longer},
+                           other_setup[] = {model, model}, more[] = {setup, model, longer};
+    const uint64_t name = ifd_cache_name(f.cache, usual, 2);
+    EXPECT(name == ifd_cache_name(f.cache, usual, 2));
+    EXPECT(name != ifd_cache_name(f.cache, other_model, 2));
+    EXPECT(name != ifd_cache_name(f.cache, other_setup, 2));
+    EXPECT(name != ifd_cache_name(f.cache, more, 3));
+    EXPECT(name != ifd_cache_name(other.cache, usual, 2));
     tear_down(&f);
     tear_down(&other);
 }

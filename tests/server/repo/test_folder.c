@@ -148,10 +148,10 @@ static void paths_that_climb_are_refused(void)
     begin(&place);
     for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
         EXPECT(read_text(&place, paths[i], text, sizeof(text)) != IFD_OK);
-        EXPECT(!ifd_folder_is_inside(ifd_str(paths[i])));
+        EXPECT(!ifd_path_is_inside(ifd_str(paths[i])));
     }
     EXPECT_CODE(read_text(&place, "m/file", text, sizeof(text)), IFD_OK, NULL);
-    EXPECT(!ifd_folder_is_inside((struct ifd_str){.data = "a\0b", .size = 3}));
+    EXPECT(!ifd_path_is_inside((struct ifd_str){.data = "a\0b", .size = 3}));
     end(&place, NULL);
 }
 

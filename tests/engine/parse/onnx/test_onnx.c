@@ -233,6 +233,112 @@ static void a_constant_has_as_many_elements_as_its_shape_says(void)
     expect_refused(&m, IFD_CORRUPT, "constant \"w\" of shape [1000000000] has 1 elements");
 }
 
+/* A constant of six numbers whose content lies in a file "weights", from an offset on. */
+static struct message outside(const char *location, const char *offset)
+{
+    const char *const pairs[][2] = {{"location", location}, {"offset", offset}, {"length", "24"}};
+    struct message g = small("Relu", false), w = {.size = 0};
+    number(&w, 1, 2);
+    number(&w, 1, 3);
+    number(&w, 2, 1);
+    text(&w, 8, "w");
+    for (size_t i = 0; i < 3; i++) {
+        struct message pair = {.size = 0};
+        text(&pair, 1, pairs[i][0]);
+        text(&pair, 2, pairs[i][1]);
+        inner(&w, 13, &pair);
+    }
+    number(&w, 14, 1);
+    inner(&g, 5, &w);
+    return model(&g, 17);
+}
+
+static void constants_may_lie_in_files_beside(void)
+{
+    static _Alignas(IFD_TENSOR_ALIGN) const uint8_t content[128] = {0};
+    const struct ifd_external_file file = {"weights", {content, sizeof(content)}};
+    const struct ifd_parse_options options = {
+        .limits = &parse_limits, .external = &file, .external_count = 1};
+    static const struct {
+        const char *location, *offset, *error;
+    } rows[] = {
+        {"weights", "0", NULL},
+        {"./weights", "104", NULL},
+        {"weights", "105", "24 bytes from 105 on for a constant, but \"weights\" has 128"},
+        {"weights", "18446744073709551615", "but \"weights\" has 128"},
+        {"weights", "-1", "is no number"},
+        {"weights", "18446744073709551616", "is no number"},
+        {"others", "0", "constant \"w\" lies in \"others\", which is not beside"},
+        {"", "0", "constant \"w\" lies in \"?\", which is not beside"},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const struct message m = outside(rows[i].location, rows[i].offset);
+        struct ifd_parsed parsed = {0};
+        struct ifd_arena arena;
+        struct ifd_graph graph;
+        struct ifd_err err = {0};
+        ifd_arena_init(&arena, ifd_alloc_system(), 0);
+        ifd_graph_init(&graph, &arena);
+        const enum ifd_code code = ifd_parse((struct ifd_bytes){.data = m.data, .size = m.size},
+                                             &options, &graph, &parsed, &err);
+        EXPECT_INT(code == IFD_OK, rows[i].error == NULL);
+        EXPECT(!rows[i].error || strstr(err.text, rows[i].error));
+        ifd_arena_finish(&arena);
+    }
+}
+
+static void files_beside_are_named_once(void)
+{
+    const struct message m = outside("weights", "0");
+    struct ifd_external_names names;
+    struct ifd_arena arena;
+    struct ifd_err err = {0};
+    ifd_arena_init(&arena, ifd_alloc_system(), 0);
+    REQUIRE_OK(ifd_parse_externals((struct ifd_bytes){.data = m.data, .size = m.size},
+                                   &parse_limits, &arena, &names, &err),
+               &err);
+    REQUIRE(names.count == 1);
+    EXPECT(strcmp(names.name[0], "weights") == 0);
+    ifd_arena_finish(&arena);
+}
+
+/* A function "F" of the domain "own", of one node in that domain. */
+static struct message function(const char *op)
+{
+    struct message f = {.size = 0}, n = node(op, "x", NULL, "y");
+    text(&n, 7, "own");
+    text(&f, 1, "F");
+    text(&f, 4, "x");
+    text(&f, 5, "y");
+    inner(&f, 7, &n);
+    text(&f, 10, "own");
+    return f;
+}
+
+static void functions_that_call_themselves_or_nobody_are_refused(void)
+{
+    static const struct {
+        const char *op;
+        enum ifd_code code;
+        const char *error;
+    } rows[] = {
+        {"F", IFD_TOO_LARGE, "functions call each other more than 8 deep"},
+        {"G", IFD_UNSUPPORTED, "operators that are not supported: own.G (1, first node 0)"},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const struct message x = port("x", 1, two_by_three), y = port("y", 1, two_by_three);
+        struct message g = {.size = 0}, n = node("F", "x", NULL, "y");
+        const struct message f = function(rows[i].op);
+        text(&n, 7, "own");
+        inner(&g, 1, &n);
+        inner(&g, 11, &x);
+        inner(&g, 12, &y);
+        struct message m = model(&g, 17);
+        inner(&m, 25, &f);
+        expect_refused(&m, rows[i].code, rows[i].error);
+    }
+}
+
 static void open_dimensions_are_declared_and_get_sizes(void)
 {
     static const int64_t dims[] = {-1, 3, -1, 0};
@@ -308,6 +414,9 @@ int main(int argc, char **argv)
         T(values_are_made_once_and_before_they_are_read),
         T(old_operands_lie_along_an_axis),
         T(a_constant_has_as_many_elements_as_its_shape_says),
+        T(constants_may_lie_in_files_beside),
+        T(files_beside_are_named_once),
+        T(functions_that_call_themselves_or_nobody_are_refused),
         T(open_dimensions_are_declared_and_get_sizes),
         T(a_small_file_makes_no_large_tensor),
         T(varints_end_at_64_bits),
