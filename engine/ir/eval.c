@@ -3,6 +3,8 @@
 
 #include "engine/ir/shape.h"
 
+#define WORK_PER_BYTE 4.0 /* of what the arena may take: eval.h */
+
 bool ifd_graph_is_computable(const struct ifd_graph *graph, const struct ifd_node *node)
 {
     if (!ifd_op_def(node->op)->ref) {
@@ -106,6 +108,62 @@ static bool fits(const struct ifd_graph *graph, const struct ifd_node *node, siz
     return true;
 }
 
+/* ---- what it costs ---- */
+
+static double elements(const struct ifd_desc *desc)
+{
+    double count = 1;
+    for (uint32_t d = 0; d < desc->shape.rank; d++) {
+        count *= (double)desc->shape.dim[d];
+    }
+    return count;
+}
+
+/* Each element of the result is a sum over the weights of its channel. */
+static double products_of(const struct ifd_op_weights *weights, const struct ifd_desc *w)
+{
+    const double channels =
+        w->shape.rank > 0 ? (double)w->shape.dim[weights->axis == 0 ? 0 : w->shape.rank - 1] : 0;
+    return channels > 0 ? elements(w) / channels : 1;
+}
+
+/* Elements that the reference kernel reads or writes, at most; an estimate in doubles, which do not
+ * overflow. */
+static double work_of(const struct ifd_graph *graph, const struct ifd_node *node)
+{
+    const struct ifd_op_def *def = ifd_op_def(node->op);
+    double in = 0, largest = 1, out = 0;
+    for (uint32_t i = 0; i < node->input_count && !def->reads_shape_only; i++) {
+        if (node->input[i] != IFD_NONE) {
+            const double count = elements(&graph->value[node->input[i]].desc);
+            in += count;
+            largest = count > largest ? count : largest;
+        }
+    }
+    for (uint32_t i = 0; i < node->output_count; i++) {
+        out += elements(&graph->value[node->output[i]].desc);
+    }
+    if (def->weights && def->weights->input < node->input_count &&
+        node->input[def->weights->input] != IFD_NONE) {
+        const uint32_t w = node->input[def->weights->input];
+        return in + out * products_of(def->weights, &graph->value[w].desc);
+    }
+    return in + out * (def->multiplies ? largest : 1);
+}
+
+/* Whether the model has as much left to be computed; it is spent then. */
+static bool spend(struct ifd_graph *graph, const struct ifd_node *node)
+{
+    struct ifd_graph *whole = graph->main ? graph->main : graph;
+    const double limit = WORK_PER_BYTE * (double)graph->arena->cap_bytes;
+    const double work = whole->work + work_of(graph, node);
+    if (limit > 0 && work > limit) {
+        return false;
+    }
+    whole->work = work;
+    return true;
+}
+
 static enum ifd_code compute(struct ifd_graph *graph, const struct ifd_node *node,
                              struct ifd_arena *scratch, bool *ret_done, struct ifd_err *err)
 {
@@ -141,7 +199,7 @@ enum ifd_code ifd_graph_compute_node(struct ifd_graph *graph, uint32_t node, siz
                                      bool *ret_done, struct ifd_err *err)
 {
     const struct ifd_node *n = &graph->node[node];
-    if (!ifd_graph_is_computable(graph, n) || !fits(graph, n, limit_bytes)) {
+    if (!ifd_graph_is_computable(graph, n) || !fits(graph, n, limit_bytes) || !spend(graph, n)) {
         *ret_done = false;
         return IFD_OK;
     }

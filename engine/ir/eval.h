@@ -10,9 +10,11 @@
 bool ifd_graph_is_computable(const struct ifd_graph *graph, const struct ifd_node *node);
 
 /** Computes a computable node with its reference kernel and makes its outputs constants. *ret_done
- *  is false, and nothing is changed, if the node is not computable, the kernel refuses the data, or
- *  an output is larger than limit_bytes. The outputs' shapes must be inferred. The node is not
- *  their producer any more; the caller drops it.
+ *  is false, and nothing is changed, if the node is not computable, the kernel refuses the data, an
+ *  output is larger than limit_bytes, or the model has had enough computed: as many elements and
+ *  products as are four times the bytes that its arena may take, so that a small file takes no long
+ *  time. The outputs' shapes must be inferred. The node is not their producer any more; the caller
+ *  drops it.
  *
  *  Memory:  contents from the graph's arena; scratch from its allocator, released here.
  *  Errors:  NOMEM, TOO_LARGE (arena cap). */

@@ -52,6 +52,10 @@ struct ifd_graph {
     /** The graphs that attributes of nodes name, and those that these name; a list by next. Same
      *  arena. */
     struct ifd_graph *next;
+    struct ifd_graph *main; /* of these: the graph that has the list; NULL: this one has */
+
+    /** Of the main graph: what has been computed in all of them so far (ir/eval.h). */
+    double work;
 };
 
 void ifd_graph_init(struct ifd_graph *graph, struct ifd_arena *arena);

@@ -271,4 +271,5 @@ const struct ifd_op_def ifd_op_top_k = {
     .infer = top_k_infer,
     .scratch = top_k_scratch,
     .ref = top_k_ref,
+    .multiplies = true,
 };

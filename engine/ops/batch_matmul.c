@@ -208,4 +208,5 @@ const struct ifd_op_def ifd_op_batch_matmul = {
     .dtypes = IFD_BIT(IFD_F32) | IFD_BIT(IFD_S8) | IFD_BIT(IFD_S16) | IFD_BIT(IFD_S32),
     .infer = batch_matmul_infer,
     .ref = batch_matmul_ref,
+    .multiplies = true,
 };

@@ -149,4 +149,5 @@ const struct ifd_op_def ifd_op_conv3d = {
     .batch = IFD_BATCH_SAMPLE,
     .infer = conv3d_infer,
     .ref = conv3d_ref,
+    .multiplies = true,
 };

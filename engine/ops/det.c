@@ -94,4 +94,5 @@ const struct ifd_op_def ifd_op_det = {
     .infer = det_infer,
     .scratch = det_scratch,
     .ref = det_ref,
+    .multiplies = true,
 };

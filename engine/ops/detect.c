@@ -437,5 +437,6 @@ const struct ifd_op_def ifd_op_detection_postprocess = {
     .infer = detection_infer,
     .scratch = detection_scratch,
     .ref = detection_ref,
+    .multiplies = true,
     .decides = true,
 };

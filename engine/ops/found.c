@@ -309,4 +309,5 @@ const struct ifd_op_def ifd_op_unique = {
     .infer = unique_infer,
     .scratch = unique_scratch,
     .ref = unique_ref,
+    .multiplies = true,
 };

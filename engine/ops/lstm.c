@@ -530,4 +530,5 @@ const struct ifd_op_def ifd_op_lstm = {
     .infer = lstm_infer,
     .scratch = lstm_scratch,
     .ref = lstm_ref,
+    .multiplies = true,
 };

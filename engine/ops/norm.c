@@ -159,4 +159,5 @@ const struct ifd_op_def ifd_op_local_response_normalization = {
     .batch = IFD_BATCH_AXIS,
     .infer = infer_like,
     .ref = local_response_normalization_ref,
+    .multiplies = true,
 };

@@ -277,6 +277,7 @@ static const struct ifd_attr_def pool2d_attrs[] = {
         .infer = pool_infer,                                                                       \
         .scratch = pool_scratch,                                                                   \
         .ref = op##_ref,                                                                           \
+        .multiplies = true,                                                                        \
         .applies_activation = true,                                                                \
         .moves = (chooses),                                                                        \
     }

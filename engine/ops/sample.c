@@ -355,4 +355,5 @@ const struct ifd_op_def ifd_op_roi_align = {
     .dtypes = IFD_BIT(IFD_F32),
     .infer = roi_align_infer,
     .ref = roi_align_ref,
+    .multiplies = true,
 };

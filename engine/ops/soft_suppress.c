@@ -221,5 +221,6 @@ const struct ifd_op_def ifd_op_soft_suppress = {
     .infer = soft_suppress_infer,
     .scratch = soft_suppress_scratch,
     .ref = soft_suppress_ref,
+    .multiplies = true,
     .decides = true,
 };

@@ -216,6 +216,7 @@ const struct ifd_op_def ifd_op_rfft2d = {
     .infer = rfft2d_infer,
     .scratch = rfft2d_scratch,
     .ref = rfft2d_ref,
+    .multiplies = true,
 };
 
 const struct ifd_op_def ifd_op_complex_abs = {

@@ -204,5 +204,6 @@ const struct ifd_op_def ifd_op_non_max_suppression = {
     .infer = suppress_infer,
     .scratch = suppress_scratch,
     .ref = suppress_ref,
+    .multiplies = true,
     .decides = true,
 };

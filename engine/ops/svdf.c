@@ -165,4 +165,5 @@ const struct ifd_op_def ifd_op_svdf = {
     .dtypes = IFD_BIT(IFD_S8),
     .infer = svdf_infer,
     .ref = svdf_ref,
+    .multiplies = true,
 };

@@ -196,6 +196,10 @@ struct ifd_op_def {
     /** Its result is a decision (which boxes overlap): one step of rounding in its inputs can
      *  change it. A model with this operator is computed with exact kernels. */
     bool decides;
+
+    /** The time of ref may grow with the product of the sizes of an input and of the results, not
+     *  with their sum. Not said of those with weights. */
+    bool multiplies;
 };
 
 /** Definition of an operator; NULL for a value outside the enum. Static. */

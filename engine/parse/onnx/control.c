@@ -74,6 +74,8 @@ static uint32_t stack(struct ifd_onnx_call *call, const uint32_t *value, uint32_
 /* ---- Loop ---- */
 
 #define TURNS_MAX IFD_ONNX_INLINED_MAX
+/* Of a loop that nothing but its limit ends: no run has time for more. */
+#define LIMIT_MAX ((int64_t)1 << 32)
 
 struct loop {
     struct ifd_onnx_call *call;
@@ -84,7 +86,8 @@ struct loop {
     uint32_t *next;               /* condition, values, results: outputs of the body */
     uint32_t *result;             /* [list][turn] */
     uint32_t turns;
-    bool asks; /* what is not known */
+    bool asks;      /* what is not known */
+    bool is_steady; /* the body leaves the condition as it is, or makes it true */
 };
 
 static bool take_loop(struct loop *l)
@@ -247,7 +250,30 @@ static const struct ifd_graph *build_body(struct loop *l, const uint32_t *input,
         l->value[1] = ifd_onnx_condition(b, l->next[0]);
         memcpy(l->value + 2, l->next + 1, l->carried * sizeof(*l->value));
     }
+    if (b->code == IFD_OK) {
+        bool is_true = false;
+        (void)ifd_onnx_is_known(b, l->value[1], &is_true);
+        l->is_steady = is_true || l->value[1] == inner.input[1];
+    }
     return ifd_onnx_end_graph(l->call, &inner, l->value, l->carried + 2);
+}
+
+/* input: of the node. A loop that runs until its limit must have one that a run may reach. */
+static void check_end(const struct loop *l, const uint32_t *input)
+{
+    struct ifd_builder *b = l->call->b;
+    const struct ifd_bytes content = ifd_build_content(b, input[l->carried + 2]);
+    int64_t limit = 0;
+    bool is_true = false;
+    (void)ifd_onnx_is_known(b, input[1], &is_true);
+    if (content.size >= sizeof(limit)) {
+        memcpy(&limit, content.data, sizeof(limit));
+    }
+    if (l->is_steady && is_true && limit > LIMIT_MAX) {
+        ifd_build_fail(b, IFD_TOO_LARGE,
+                       "a loop of %lld turns, since its condition stays true; at most %lld",
+                       (long long)limit, (long long)LIMIT_MAX);
+    }
 }
 
 static void build_loop(struct loop *l)
@@ -276,6 +302,9 @@ static void build_loop(struct loop *l)
     }
     if (b->code == IFD_OK) {
         attrs.body = build_body(l, input, count, &captures);
+    }
+    if (b->code == IFD_OK) {
+        check_end(l, input);
     }
     uint32_t *output = ifd_onnx_take(l->call, l->carried + (size_t)2);
     if (b->code == IFD_OK) {

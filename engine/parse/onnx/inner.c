@@ -127,7 +127,11 @@ void ifd_onnx_begin_graph(struct ifd_onnx_call *call, const uint32_t *like, uint
         passed(b, ifd_arena_fail(outer->arena, sizeof(*graph), b->err));
         return;
     }
+    if (!passed(b, ifd_onnx_spend(call->build, IFD_ONNX_GRAPH_NODES))) {
+        return;
+    }
     ifd_graph_init(graph, outer->arena);
+    graph->main = call->build->main;
     for (uint32_t i = 0; i < count && b->code == IFD_OK; i++) {
         const struct ifd_value *value = &outer->value[like[i]];
         passed(b, ifd_graph_add_value(graph, value->name, &value->desc, &inner->input[i], b->err));

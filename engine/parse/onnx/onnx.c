@@ -294,18 +294,14 @@ static enum ifd_code name_outputs(struct ifd_onnx_build *build, const struct ifd
     return code;
 }
 
-/* Counts a node of a graph of a node. */
-static enum ifd_code spend(struct ifd_onnx_build *build)
+enum ifd_code ifd_onnx_spend(struct ifd_onnx_build *build, uint32_t nodes)
 {
-    if (!build->scope->outer) {
-        return IFD_OK;
-    }
-    if (build->nodes_left == 0) {
+    if (build->nodes_left < nodes) {
         build->is_exhausted = true;
         return ifd_fail(build->err, IFD_TOO_LARGE, "graphs of nodes become more than %d nodes",
                         IFD_ONNX_INLINED_MAX);
     }
-    build->nodes_left--;
+    build->nodes_left -= nodes;
     return IFD_OK;
 }
 
@@ -319,7 +315,7 @@ static enum ifd_code build_node(struct ifd_onnx_build *build, uint32_t index,
                                  .build = build,
                                  .node = node,
                                  .opset = ifd_onnx_opset_of(build, node->domain)};
-    enum ifd_code code = spend(build);
+    enum ifd_code code = build->scope->outer ? ifd_onnx_spend(build, 1) : IFD_OK;
     if (code == IFD_OK && !function) {
         code = check_node(build, node, rule);
     }
@@ -418,7 +414,11 @@ enum ifd_code ifd_onnx_inline(struct ifd_onnx_build *build, const struct ifd_onn
     struct ifd_arena arena;
     ifd_arena_init(&arena, build->scratch->alloc, build->scratch->cap_bytes);
     build->scope = &scope;
-    enum ifd_code code = ifd_onnx_collect_names(build, &scope, &arena);
+    enum ifd_code code = ifd_onnx_spend(
+        build, 1 + (g->initializer_count + g->input_count + g->output_count) / IFD_ONNX_NODE_NAMES);
+    if (code == IFD_OK) {
+        code = ifd_onnx_collect_names(build, &scope, &arena);
+    }
     if (code == IFD_OK) {
         code = add_initializers(build);
     }

@@ -8,6 +8,9 @@
 
 /** Nodes that graphs of nodes may become in place of these nodes: loops unroll. */
 #define IFD_ONNX_INLINED_MAX 16384
+/** A graph of our own costs as much as so many nodes, and so many names as one. */
+#define IFD_ONNX_GRAPH_NODES 16
+#define IFD_ONNX_NODE_NAMES  16
 
 /** A result of a size that only a run finds: axis as in struct ifd_cut_value. */
 #define IFD_ONNX_ROOMS 4
@@ -65,7 +68,7 @@ struct ifd_onnx_build {
     struct ifd_onnx_scope *scope;
     const struct ifd_onnx_level *level;
     struct ifd_graph *main;
-    uint32_t nodes_left;    /* of graphs of nodes */
+    uint32_t nodes_left;    /* of graphs of nodes (ifd_onnx_spend) */
     uint32_t depth;         /* of functions in functions */
     bool is_exhausted;      /* nodes_left ran out */
     bool keeps_loops;       /* it did once: loops are not unrolled any more */
@@ -143,6 +146,9 @@ IFD_NODISCARD enum ifd_code ifd_onnx_take_resumed(struct ifd_onnx_build *build);
 void ifd_onnx_learn(struct ifd_onnx_build *build);
 
 /* ---- onnx.c ---- */
+
+/** Takes so many from nodes_left, and notes if there are not as many. Errors: TOO_LARGE. */
+IFD_NODISCARD enum ifd_code ifd_onnx_spend(struct ifd_onnx_build *build, uint32_t nodes);
 
 /** Builds the nodes of a graph on these inputs, in the graph that is being built. function, caller:
  *  as in struct ifd_onnx_scope. ret_output: room for g->output_count. */

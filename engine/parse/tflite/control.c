@@ -40,11 +40,17 @@ static enum ifd_code check_condition(const struct control *c, uint32_t value)
     return IFD_OK;
 }
 
+static bool is_true_in(const struct ifd_graph *graph, uint32_t value)
+{
+    const struct ifd_value *v = &graph->value[value];
+    return v->is_constant && v->data.size > 0 && v->data.data[0] != 0;
+}
+
 /* Is it known while the file is read? */
 static bool is_known(const struct control *c, uint32_t value, bool *ret_is_true)
 {
     const struct ifd_value *v = &c->b->graph->value[value];
-    *ret_is_true = v->is_constant && v->data.size > 0 && v->data.data[0] != 0;
+    *ret_is_true = is_true_in(c->b->graph, value);
     return v->is_constant && v->data.size > 0;
 }
 
@@ -76,8 +82,12 @@ static enum ifd_code build_graph(const struct control *c, uint32_t subgraph, con
         return ifd_arena_fail(arena, sizeof(*graph), b->err);
     }
     ifd_graph_init(graph, arena);
+    graph->main = b->main;
     b->graph = graph;
-    enum ifd_code code = take_inputs(c, outer, input, input_count, inner);
+    enum ifd_code code = ifd_tflite_spend(b, IFD_TFLITE_GRAPH_OPERATORS);
+    if (code == IFD_OK) {
+        code = take_inputs(c, outer, input, input_count, inner);
+    }
     if (code == IFD_OK) {
         code = ifd_tflite_inline(b, subgraph, inner, input_count, output, output_count);
     }
@@ -185,6 +195,19 @@ static enum ifd_code unroll(const struct control *c, struct ifd_arena *scratch, 
     return code;
 }
 
+/* Is the condition true in front of the loop and in every turn, whatever the data is? */
+static bool never_ends(const struct control *c, const struct ifd_loop_attrs *attrs)
+{
+    const struct ifd_graph *condition = attrs->condition, *body = attrs->body;
+    const uint32_t flag = condition->output[0];
+    bool is_true = is_true_in(condition, flag);
+    for (uint32_t i = 0; i < c->input_count && !is_true; i++) { /* handed on from turn to turn */
+        is_true = condition->input[i] == flag && is_true_in(c->b->graph, c->input[i]) &&
+                  (body->output[i] == body->input[i] || is_true_in(body, body->output[i]));
+    }
+    return is_true;
+}
+
 static enum ifd_code build_loop(const struct control *c)
 {
     struct ifd_loop_attrs attrs = {0};
@@ -192,6 +215,9 @@ static enum ifd_code build_loop(const struct control *c)
     enum ifd_code code = build_graph(c, c->subgraph[0], c->input, count, 1, &attrs.condition);
     if (code == IFD_OK) {
         code = build_graph(c, c->subgraph[1], c->input, count, count, &attrs.body);
+    }
+    if (code == IFD_OK && never_ends(c, &attrs)) {
+        return ifd_fail(c->b->err, IFD_TOO_LARGE, "a loop whose condition stays true");
     }
     return code == IFD_OK ? add_node(c, IFD_OP_LOOP, &attrs, attrs.body) : code;
 }

@@ -285,15 +285,24 @@ static enum ifd_code build_node(struct ifd_tflite_build *b, uint32_t index,
     return code;
 }
 
+enum ifd_code ifd_tflite_spend(struct ifd_tflite_build *b, uint32_t operators)
+{
+    b->is_exhausted = b->is_exhausted || b->operators_left < operators;
+    if (b->is_exhausted) {
+        return ifd_fail(b->err, IFD_TOO_LARGE, "subgraphs become more than %d operators",
+                        IFD_TFLITE_INLINED_MAX);
+    }
+    b->operators_left -= operators;
+    return IFD_OK;
+}
+
 enum ifd_code ifd_tflite_build_operator(struct ifd_tflite_build *b, uint32_t index,
                                         struct ifd_arena *scratch)
 {
     const struct ifd_tflite_rule *rule = NULL;
-    b->is_exhausted = b->is_exhausted || (b->depth > 0 && b->operators_left == 0);
-    b->operators_left -= b->depth > 0 && b->operators_left > 0;
-    if (b->is_exhausted && b->depth > 0) {
-        return ifd_fail(b->err, IFD_TOO_LARGE, "subgraphs become more than %d operators",
-                        IFD_TFLITE_INLINED_MAX);
+    const enum ifd_code spent = b->depth > 0 ? ifd_tflite_spend(b, 1) : IFD_OK;
+    if (spent != IFD_OK) {
+        return spent;
     }
     const bool is_control = ifd_tflite_is_control(b, index);
     const bool is_composite = ifd_tflite_is_composite(b, index);

@@ -59,6 +59,11 @@ static enum ifd_code enter(struct ifd_tflite_build *b, uint32_t subgraph, uint32
                         "subgraph %u has %u inputs and %u outputs, expected %u and %u", subgraph,
                         g->input.count, g->output.count, input_count, output_count);
     }
+    const enum ifd_code code =
+        ifd_tflite_spend(b, 1 + g->tensor_count / IFD_TFLITE_OPERATOR_TENSORS);
+    if (code != IFD_OK) {
+        return code;
+    }
     uint32_t *value_of = ifd_arena_take_array(scratch, g->tensor_count, sizeof(*value_of));
     if (!value_of) {
         return ifd_arena_fail(scratch, g->tensor_count * sizeof(*value_of), b->err);

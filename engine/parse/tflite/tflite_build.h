@@ -12,6 +12,9 @@
 #define IFD_TFLITE_DEPTH_MAX 8
 /** Operators that subgraphs may become in place of the operators that name them: loops unroll. */
 #define IFD_TFLITE_INLINED_MAX 16384
+/** A graph of our own costs as much as so many operators, and so many tensors as one. */
+#define IFD_TFLITE_GRAPH_OPERATORS  16
+#define IFD_TFLITE_OPERATOR_TENSORS 64
 
 /** A result of a size that only a run finds: axis as in struct ifd_cut_value. */
 #define IFD_TFLITE_ROOMS 2
@@ -60,6 +63,9 @@ struct ifd_tflite_build {
  *  for tensor -1. (values.c) */
 IFD_NODISCARD enum ifd_code ifd_tflite_value_of(struct ifd_tflite_build *b, int32_t tensor,
                                                 uint32_t *ret);
+/** Takes so many from operators_left, and notes if there are not as many. Errors: TOO_LARGE.
+ *  (node.c) */
+IFD_NODISCARD enum ifd_code ifd_tflite_spend(struct ifd_tflite_build *b, uint32_t operators);
 /** Builds the operators of a subgraph on these inputs, in place. (tflite.c) */
 IFD_NODISCARD enum ifd_code ifd_tflite_inline(struct ifd_tflite_build *b, uint32_t subgraph,
                                               const uint32_t *input, uint32_t input_count,

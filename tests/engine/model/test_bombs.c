@@ -1,0 +1,110 @@
+/* Small files that ask for much (tests/fuzz/make_bombs.py): each is refused with a reason, or loads
+ * because its runs are what takes long; within 64 MiB and soon. The CPU time of all is limited to
+ * what one of them would exceed alone if its loops were turned, or its matrices multiplied. */
+#include <stdatomic.h>
+#include <stdio.h>
+#include <sys/resource.h>
+
+#include "backends/builtin.h"
+#include "tests/support/model_file.h"
+#include "tests/support/parse_file.h"
+
+#define MEMORY_BYTES ((size_t)66 << 20) /* 64 of constants (struct ifd_limits), 2 for the rest */
+#define CPU_SECONDS  30
+
+/* The heap with a limit: what goes beyond it is refused. */
+struct purse {
+    struct ifd_alloc alloc;
+    atomic_size_t taken;
+};
+
+static void *acquire(void *context, size_t size, size_t align)
+{
+    struct purse *purse = context;
+    const struct ifd_alloc *heap = ifd_alloc_system();
+    const bool fits = size <= MEMORY_BYTES - atomic_load(&purse->taken);
+    void *memory = fits ? heap->acquire(heap->context, size, align) : NULL;
+    atomic_fetch_add(&purse->taken, memory ? size : 0);
+    return memory;
+}
+
+static void release(void *context, void *memory, size_t size)
+{
+    struct purse *purse = context;
+    const struct ifd_alloc *heap = ifd_alloc_system();
+    heap->release(heap->context, memory, size);
+    atomic_fetch_sub(&purse->taken, size);
+}
+
+static enum ifd_code load(const char *path, struct ifd_err *err)
+{
+    struct purse purse = {.alloc = {.context = &purse, .acquire = acquire, .release = release}};
+    struct ifd_engine_options options = {.alloc = &purse.alloc};
+    struct ifd_engine *engine = NULL;
+    struct ifd_model *model = NULL;
+    struct model_file f;
+    model_file_read(&f, path);
+    options.backends = ifd_backends_builtin(&options.backend_count);
+    REQUIRE_OK(ifd_engine_create(&options, &engine, err), err);
+    const enum ifd_code code =
+        ifd_model_load(engine, f.content, &(struct ifd_model_options){0}, &model, err);
+    ifd_model_destroy(model);
+    ifd_engine_destroy(engine);
+    EXPECT_INT(atomic_load(&purse.taken), 0);
+    model_file_forget(&f);
+    return code;
+}
+
+static void expect_refused(const char *path, const char *name)
+{
+    struct ifd_err err = {0};
+    const enum ifd_code code = load(path, &err);
+    if (code != IFD_CORRUPT && code != IFD_UNSUPPORTED && code != IFD_TOO_LARGE) {
+        printf("     %s\n", name);
+        EXPECT_CODE(code, IFD_TOO_LARGE, &err);
+    }
+    EXPECT(err.text[0] != '\0');
+}
+
+static void expect_loaded(const char *path, const char *name)
+{
+    struct ifd_err err = {0};
+    (void)name;
+    EXPECT_CODE(load(path, &err), IFD_OK, &err);
+}
+
+static void limit_cpu_time(void)
+{
+    struct rlimit limit = {0};
+    REQUIRE(getrlimit(RLIMIT_CPU, &limit) == 0);
+    limit.rlim_cur = CPU_SECONDS;
+    REQUIRE(setrlimit(RLIMIT_CPU, &limit) == 0);
+}
+
+static void bombs_of_onnx_are_refused(void)
+{
+    limit_cpu_time();
+    parse_each_file(test_source("tests/fuzz/corpus/onnx"), "bomb_", expect_refused);
+}
+
+static void bombs_of_tflite_are_refused(void)
+{
+    limit_cpu_time();
+    parse_each_file(test_source("tests/fuzz/corpus/tflite"), "bomb_", expect_refused);
+}
+
+static void what_takes_long_to_compute_is_left_to_runs(void)
+{
+    limit_cpu_time();
+    parse_each_file(test_source("tests/fuzz/corpus/onnx"), "slow_", expect_loaded);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct test_case cases[] = {
+        T(bombs_of_onnx_are_refused),
+        T(bombs_of_tflite_are_refused),
+        T(what_takes_long_to_compute_is_left_to_runs),
+    };
+    return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
+}
