@@ -71,7 +71,7 @@ CONFINED = {
     "microhttpd.h": ["server/net"],
     "uv.h": ["server/net"],
     "jansson.h": ["clients", "tests"],
-    "flatbuffers/": ["engine/parse/tflite"],
+    "flatbuffers/": ["engine/parse/tflite", "tests/fuzz/mutate"],
     "dlfcn.h": ["backends/gpuacc/cl.c", "engine/backend/loader.c", "tests"],
     "CL/": ["backends/gpuacc/cl.h"],
     "pthread.h": ["engine/base", "clients", "tests"],
