@@ -152,6 +152,11 @@ static void pad_to(struct ifd_onnx_call *call, struct transposed *t, uint32_t i,
 {
     const bool is_upper = ifd_onnx_text_is(call, "auto_pad", "SAME_UPPER", false);
     const int64_t full = t->full[i] + t->extra[i];
+    if (wanted < 1 || wanted > INT32_MAX) {
+        ifd_build_fail(call->b, IFD_UNSUPPORTED, "attribute \"output_shape\" has the number %lld",
+                       (long long)wanted);
+        return;
+    }
     const int64_t total = full > wanted ? full - wanted : 0;
     t->extra[i] += wanted > full ? wanted - full : 0;
     t->w.before[i] = is_upper ? total / 2 : total - total / 2;

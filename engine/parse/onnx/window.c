@@ -19,6 +19,7 @@ void ifd_onnx_numbers(struct ifd_onnx_call *call, const char *name, int64_t *to,
         if (to[i] < 0 || to[i] > INT32_MAX) {
             ifd_build_fail(call->b, IFD_UNSUPPORTED, "attribute \"%s\" has the number %lld", name,
                            (long long)to[i]);
+            to[i] = otherwise; /* nobody computes with the other */
         }
     }
 }

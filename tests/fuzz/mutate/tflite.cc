@@ -475,9 +475,30 @@ std::unique_ptr<fb::ModelT> read_model(const uint8_t *data, size_t size)
     return fb::VerifyModelBuffer(verifier) ? fb::UnPackModel(data) : nullptr;
 }
 
+// A union may have a type and no value.
+template <typename Union, typename Type> void settle(Union &options, Type none)
+{
+    options.type = options.value ? options.type : none;
+}
+
 // 0: larger than it may be.
 size_t write_model(const fb::ModelT &model, Random &random, uint8_t *data, size_t max_size)
 {
+    for (auto &graph : model.subgraphs) {
+        for (auto &op : graph->operators) {
+            settle(op->options, fb::Options_NONE);
+            settle(op->more_options, fb::MoreOptions_NONE);
+        }
+        for (auto &tensor : graph->tensors) {
+            if (tensor->quantization) {
+                settle(tensor->quantization->details, fb::QuantizationDetails_NONE);
+            }
+            for (size_t i = 0; tensor->sparsity && i < tensor->sparsity->dimensions.size(); i++) {
+                settle(tensor->sparsity->dimensions[i]->segments, fb::SparseIndexes_NONE);
+                settle(tensor->sparsity->dimensions[i]->indices, fb::SparseIndexes_NONE);
+            }
+        }
+    }
     flatbuffers::FlatBufferBuilder builder;
     builder.ForceDefaults(random(2) == 0); // all numbers have a place
     fb::FinishModelBuffer(builder, fb::CreateModel(builder, &model));
