@@ -317,8 +317,11 @@ int main(int argc, char **argv)
             ifd_cli_usage(stdout);
             return EXIT_SUCCESS;
         }
-        if (option == '?' /* getopt has printed the reason */ ||
-            !apply_option(&options[which], optarg, &args)) {
+        if (option == '?') { /* getopt has printed the reason */
+            fprintf(stderr, "inferctl: --help lists the options\n");
+            return EXIT_USAGE;
+        }
+        if (!apply_option(&options[which], optarg, &args)) {
             return EXIT_USAGE;
         }
     }

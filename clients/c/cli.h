@@ -8,6 +8,7 @@
 #include "inferd_client.h"
 
 #define IFD_CLI_INPUTS_MAX     64
+#define IFD_CLI_NEEDS_INPUT    "needs --input: .npy files, or one picture or sound"
 #define IFD_CLI_CLIENTS_MAX    1024       /**< of bench */
 #define IFD_CLI_FILE_BYTES_MAX 2147483647 /**< the largest --http-max-input-size of a server */
 
@@ -33,8 +34,8 @@ enum ifd_client_code ifd_cli_fail(struct ifd_client_err *err, const char *subjec
 enum ifd_client_code ifd_cli_read_file(const char *path, void **ret_data, size_t *ret_bytes,
                                        struct ifd_client_err *err);
 
-/** What the arguments say to send; .npy files or one picture, or zeros without any. The metadata of
- *  the model is asked for tensors. */
+/** What the arguments say to send; .npy files, one picture or sound, or zeros without any. The
+ *  metadata of the model is asked for tensors. */
 struct ifd_cli_request;
 enum ifd_client_code ifd_cli_request_create(struct ifd_client *client,
                                             const struct ifd_cli_arguments *args,

@@ -61,7 +61,7 @@ static void print_output(const struct ifd_client_tensor *tensor)
     printf("%s\n", count > SHOWN_ELEMENTS ? " …" : "");
 }
 
-/* What the server saw in a picture: one line of JSON for each class, object or segment. */
+/* What the server found: one line of JSON for each class, object, segment or window of sound. */
 static enum ifd_client_code show_objects(const struct ifd_client_result *result,
                                          struct ifd_client_err *err)
 {
@@ -114,7 +114,7 @@ enum ifd_client_code ifd_cli_infer(struct ifd_client *client, const struct ifd_c
     struct ifd_cli_request *request = NULL;
     struct ifd_client_result *result = NULL;
     if (args->input_count == 0) {
-        return ifd_cli_fail(err, "infer", "needs --input: .npy files, or one picture");
+        return ifd_cli_fail(err, "infer", IFD_CLI_NEEDS_INPUT);
     }
     enum ifd_client_code code = ifd_cli_request_create(client, args, &request, err);
     if (code == IFD_CLIENT_OK) {

@@ -1,4 +1,4 @@
-/* What the command line says to send: files as tensors, or a picture unchanged. */
+/* What the command line says to send: files as tensors, or a picture or sound unchanged. */
 #include "cli.h"
 #include "npy.h"
 
@@ -6,13 +6,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 enum { OUTPUTS_MAX = 64 };
 
 struct ifd_cli_request {
     struct ifd_client_request request;
-    const char *picture_type; /* NULL: tensors are sent */
-    size_t picture_bytes;     /* of files[0] */
+    const char *media_type; /* NULL: tensors are sent */
+    size_t media_bytes;     /* of files[0] */
     void *files[IFD_CLI_INPUTS_MAX];
     char *names[IFD_CLI_INPUTS_MAX];
     struct ifd_client_npy npys[IFD_CLI_INPUTS_MAX];
@@ -21,18 +22,22 @@ struct ifd_cli_request {
     json_t *metadata;
 };
 
-static bool has_suffix(const char *text, const char *suffix)
+/* The content type of a file that the server decodes, by its name; NULL of others. */
+static const char *media_type(const char *path)
 {
-    size_t length = strlen(text), suffix_length = strlen(suffix);
-    return length >= suffix_length && strcmp(text + length - suffix_length, suffix) == 0;
-}
-
-static const char *picture_type(const char *path)
-{
-    if (has_suffix(path, ".jpg") || has_suffix(path, ".jpeg")) {
-        return "image/jpeg";
+    static const struct {
+        const char *suffix, *type;
+    } types[] = {
+        {".jpg", "image/jpeg"},  {".jpeg", "image/jpeg"}, {".png", "image/png"},
+        {".webp", "image/webp"}, {".bmp", "image/bmp"},   {".wav", "audio/wav"},
+    };
+    const char *suffix = strrchr(path, '.');
+    for (size_t i = 0; suffix && i < sizeof(types) / sizeof(types[0]); i++) {
+        if (strcasecmp(suffix, types[i].suffix) == 0) {
+            return types[i].type;
+        }
     }
-    return has_suffix(path, ".png") ? "image/png" : NULL;
+    return NULL;
 }
 
 /* FILE of "NAME=FILE" or "FILE". */
@@ -180,11 +185,11 @@ static enum ifd_client_code load_tensors(struct ifd_client *client,
     return code;
 }
 
-static const char *kind_of_picture(const struct ifd_cli_arguments *args)
+static const char *kind_of_media(const struct ifd_cli_arguments *args)
 {
     const char *type = NULL;
     for (size_t i = 0; i < args->input_count && !type; i++) {
-        type = picture_type(input_path(args->inputs[i]));
+        type = media_type(input_path(args->inputs[i]));
     }
     return type;
 }
@@ -194,25 +199,25 @@ enum ifd_client_code ifd_cli_request_create(struct ifd_client *client,
                                             struct ifd_cli_request **ret_request,
                                             struct ifd_client_err *err)
 {
-    const char *type = kind_of_picture(args);
+    const char *type = kind_of_media(args);
     if (type && args->input_count != 1) {
-        return ifd_cli_fail(err, args->command, "needs --input: .npy files, or one picture");
+        return ifd_cli_fail(err, args->command, IFD_CLI_NEEDS_INPUT);
     }
     if (type && args->top_count != 0) {
         return ifd_cli_fail(err, args->command,
-                            "--top is for .npy files; for a picture the server chooses");
+                            "--top is for .npy files; of a picture or sound the server chooses");
     }
     struct ifd_cli_request *r = calloc(1, sizeof(*r));
     if (!r) {
         return ifd_cli_fail(err, args->command, "out of memory");
     }
-    r->picture_type = type;
+    r->media_type = type;
     r->request.model = args->model;
     r->request.version = args->version;
     r->request.encoding = args->is_json ? IFD_CLIENT_JSON : IFD_CLIENT_BINARY;
     r->request.inputs = r->tensors;
     enum ifd_client_code code =
-        type ? ifd_cli_read_file(input_path(args->inputs[0]), &r->files[0], &r->picture_bytes, err)
+        type ? ifd_cli_read_file(input_path(args->inputs[0]), &r->files[0], &r->media_bytes, err)
              : load_tensors(client, args, r, err);
     if (code != IFD_CLIENT_OK) {
         ifd_cli_request_destroy(r);
@@ -227,9 +232,9 @@ enum ifd_client_code ifd_cli_request_send(struct ifd_client *client,
                                           struct ifd_client_result **ret_result,
                                           struct ifd_client_err *err)
 {
-    if (r->picture_type) { /* the whole body of the request; the server decodes it */
-        return ifd_client_infer_image(client, r->request.model, r->request.version, r->picture_type,
-                                      r->files[0], r->picture_bytes, ret_result, err);
+    if (r->media_type) { /* the whole body of the request; the server decodes it */
+        return ifd_client_infer_image(client, r->request.model, r->request.version, r->media_type,
+                                      r->files[0], r->media_bytes, ret_result, err);
     }
     return ifd_client_infer(client, &r->request, ret_result, err);
 }

@@ -162,11 +162,11 @@ IFD_CLIENT_NODISCARD enum ifd_client_code ifd_client_infer(struct ifd_client *cl
                                                            struct ifd_client_result **ret_result,
                                                            struct ifd_client_err *err);
 
-/** Sends an encoded picture as the model's one input; the server decodes and scales it. Where the
- *  server knows what the model means, the answer is that (ifd_client_result_text) and has no
- *  outputs.
+/** Sends an encoded picture or sound as the model's one input; the server decodes and scales it.
+ *  Where the server knows what the model means, the answer is that (ifd_client_result_text) and has
+ *  no outputs.
  *
- *  content_type: "image/jpeg" or "image/png". */
+ *  content_type: as "image/jpeg", or "audio/wav" for a model of sound. */
 IFD_CLIENT_NODISCARD enum ifd_client_code ifd_client_infer_image(
     struct ifd_client *client, const char *model, const char *version, const char *content_type,
     const void *data, size_t data_bytes, struct ifd_client_result **ret_result,
@@ -186,8 +186,8 @@ void ifd_client_result_destroy(struct ifd_client_result *result);
 /** The model version that answered; "" if the server did not say. */
 const char *ifd_client_result_version(const struct ifd_client_result *result);
 
-/** JSON of an answer without outputs: classes, objects or segments of a picture; "" of others.
- *  Valid until the result is destroyed. */
+/** JSON of an answer without outputs: classes, objects, segments or windows; "" of
+ *  others. Valid until the result is destroyed. */
 const char *ifd_client_result_text(const struct ifd_client_result *result);
 
 /** The outputs in the order of the answer; valid until the result is destroyed. */

@@ -283,11 +283,15 @@ static enum ifd_code parse_line(struct ifd_str line, struct ifd_config *ret, str
 
 static enum ifd_code parse_file(const char *path, struct ifd_config *ret, struct ifd_err *err)
 {
+    static const char byte_order_mark[] = "\xef\xbb\xbf";
     enum ifd_code code = read_text(path, ret->file_text, sizeof(ret->file_text), err);
     if (code) {
         ifd_err_prefix(err, "--config");
     }
     struct ifd_str rest = code ? (struct ifd_str){0} : ifd_str(ret->file_text);
+    if (ifd_str_starts(rest, byte_order_mark)) { /* editors of Windows write it */
+        rest = ifd_str(rest.data + strlen(byte_order_mark));
+    }
     for (unsigned number = 1; rest.data && !code; number++) {
         struct ifd_str line = ifd_str_part(&rest, '\n');
         line.size -= line.size > 0 && line.data[line.size - 1] == '\r';

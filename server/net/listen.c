@@ -75,8 +75,11 @@ enum ifd_code ifd_listen_tcp(const char *address, uint16_t port, int *ret_fd, ui
     (void)snprintf(service, sizeof(service), "%u", port);
     int failed = getaddrinfo(address, service, &hints, &found);
     if (failed) {
-        return ifd_fail(err, IFD_INVALID, "cannot listen on address \"%s\": %s", address,
-                        gai_strerror(failed));
+        return ifd_fail(
+            err, IFD_INVALID,
+            "cannot listen on address \"%s\": %s; wanted is one as 127.0.0.1 or ::1, or "
+            "a name of this machine",
+            address, gai_strerror(failed));
     }
     int fd = bind_one(found);
     int saved = errno;

@@ -354,9 +354,13 @@ enum ifd_code ifd_repo_acquire(struct ifd_repo *repo, struct ifd_str name, int64
                         (long long)number);
     }
     if (!version) {
+        char pending[400] = "";
         const char *reason = model->version_count > 0
                                  ? model->version[model->version_count - 1]->reason
                                  : model->reason;
+        if (!reason[0] && ifd_repo_tell_pending(repo, model, pending, sizeof(pending))) {
+            reason = pending;
+        }
         return ifd_fail(err, IFD_NOT_FOUND,
                         "Request for unknown model: '%s' has no available versions%s%s",
                         model->name, reason[0] ? ": " : "", reason);

@@ -59,6 +59,14 @@ class Settings(unittest.TestCase):
         self.assertLessEqual(kept[1], 1 << 20)
         self.assertGreater(kept[100], 1 << 20)      # the weights of the larger model, packed
 
+    def test_address_that_is_none_is_refused_with_what_is_wanted(self):
+        ended = subprocess.run([support.SERVER, "serve", self.repository, "--http-port=0",
+                                "--http-address=[::1]"], capture_output=True, text=True,
+                               timeout=support.START_SECONDS, check=False)
+        self.assertEqual(ended.returncode, 2)
+        self.assertIn('cannot listen on address "[::1]"', ended.stderr)
+        self.assertIn("wanted is one as 127.0.0.1 or ::1", ended.stderr)
+
     def test_metrics_address(self):
         server = self.serve("--metrics-address=127.0.0.2")
         host, port = server.metrics_address.split(":")

@@ -330,6 +330,25 @@ static void picture_is_sent_and_what_it_shows_is_printed(void)
     fake_http_stop(server);
 }
 
+static void sound_is_sent_and_each_window_is_printed(void)
+{
+    struct fake_http *server = fake_http_start();
+    fake_http_answer_text(server, 200, "{\"windows\":[{\"from\":0,\"classes\":[]}]}");
+    char path[] = "/tmp/inferd_XXXXXX.WAV", arguments[64];
+    int fd = mkstemps(path, 4);
+    REQUIRE(fd >= 0);
+    REQUIRE(write(fd, "RIFF", 4) == 4);
+    REQUIRE(close(fd) == 0);
+    snprintf(arguments, sizeof(arguments), "infer m --input %s", path);
+    struct run run;
+    run_inferctl(&run, fake_http_url(server), arguments);
+    EXPECT_INT(unlink(path), 0);
+    EXPECT_INT(run.status, 0);
+    EXPECT_TEXT(run.output, "{\"from\": 0, \"classes\": []}\n");
+    EXPECT_HAS(fake_http_request(server, 0).head, "Content-Type: audio/wav\r\n");
+    fake_http_stop(server);
+}
+
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
@@ -349,6 +368,7 @@ int main(int argc, char **argv)
         T(bench_of_what_is_refused_asks_once),
         T(log_setting_is_sent_as_json),
         T(picture_is_sent_and_what_it_shows_is_printed),
+        T(sound_is_sent_and_each_window_is_printed),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }

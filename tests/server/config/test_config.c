@@ -169,8 +169,9 @@ static const char *write_file(const char *text)
 static void file_has_the_same_names_and_the_command_line_wins(void)
 {
     struct ifd_err err = {0};
-    const char *path = write_file("# inferd\n\n  id = left  \nhttp-port 81\nmodel-repository=a\n"
-                                  "exact\nstrict-readiness false\nmodel-repository = b # c\r\n");
+    const char *path =
+        write_file("\xef\xbb\xbf# inferd\n\n  id = left  \nhttp-port 81\nmodel-repository=a\n"
+                   "exact\nstrict-readiness false\nmodel-repository = b # c\r\n");
     REQUIRE_OK(PARSE(&err, "--id=right", "--config", path, "d"), &err);
     EXPECT_TEXT(config.id, "right");
     EXPECT_INT(config.http_port, 81);
