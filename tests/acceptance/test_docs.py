@@ -10,6 +10,9 @@ import sys
 import tempfile
 import unittest
 
+import numpy as np
+from onnx import TensorProto, helper, numpy_helper
+
 import support
 
 DOCS = support.SOURCE / "docs"
@@ -21,14 +24,61 @@ FILES = {
     "ssd.tflite": "models/tflite/coco_ssd_mobilenet_v1_1.0_quant.tflite",
     "yolox_nano.onnx": "models/onnx/yolox_nano.onnx",
     "face_detection_short_range.tflite": "models/tflite/face_detection_short_range.tflite",
+    "ultraface.onnx": "models/onnx/ultraface_rfb_320.onnx",
     "pose_landmark.tflite": "models/tflite/pose_landmark_lite.tflite",
     "deeplab.tflite": "models/tflite/deeplabv3_257_float.tflite",
     "yamnet.tflite": "models/tflite/yamnet.tflite",
     "dtln.tflite": "models/tflite/dtln_1.tflite",
+    "dtln_onnx.onnx": "models/onnx/dtln_1.onnx",
     "cat.jpg": "images/cat_720p.jpg",
     "person.bmp": "images/grace_hopper.bmp",
     "speech.wav": "audio/speech.wav",
 }
+
+
+def network(nodes, inputs, outputs, constants):
+    """An ONNX file; inputs and outputs are (name, type, shape)."""
+    def described(values):
+        return [helper.make_tensor_value_info(*value) for value in values]
+    graph = helper.make_graph(nodes, "g", described(inputs), described(outputs), [
+        numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items()])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)],
+                             ir_version=8).SerializeToString()
+
+
+def movenet():
+    """MoveNet's input and output, with the same points for every picture."""
+    points = np.random.default_rng(1).uniform(0.1, 0.9, (1, 1, 17, 3)).astype(np.float32)
+    return network(
+        [helper.make_node("Cast", ["input"], ["pixels"], to=TensorProto.FLOAT),
+         helper.make_node("ReduceMax", ["pixels"], ["most"]),
+         helper.make_node("Mul", ["most", "none"], ["nothing"]),
+         helper.make_node("Add", ["points", "nothing"], ["output_0"])],
+        [("input", TensorProto.INT32, [1, 192, 192, 3])],
+        [("output_0", TensorProto.FLOAT, [1, 1, 17, 3])],
+        {"none": np.float32(0), "points": points})
+
+
+def segments():
+    """The class of a pixel is its brightest colour."""
+    weights = np.eye(3, dtype=np.float32).reshape(3, 3, 1, 1)
+    return network([helper.make_node("Conv", ["input", "weights"], ["classes"])],
+                   [("input", TensorProto.FLOAT, [1, 3, 64, 64])],
+                   [("classes", TensorProto.FLOAT, [1, 3, 64, 64])], {"weights": weights})
+
+
+def sounds():
+    """The score of class 0 is how quiet a sound is, that of class 1 how loud."""
+    return network(
+        [helper.make_node("Abs", ["waveform"], ["amplitude"]),
+         helper.make_node("ReduceMean", ["amplitude"], ["loud"], keepdims=1),
+         helper.make_node("Sub", ["one", "loud"], ["quiet"]),
+         helper.make_node("Concat", ["quiet", "loud"], ["scores"], axis=0)],
+        [("waveform", TensorProto.FLOAT, [15600])], [("scores", TensorProto.FLOAT, [2])],
+        {"one": np.ones(1, np.float32)})
+
+
+STAND_INS = {"movenet.onnx": movenet, "segments.onnx": segments, "sounds.onnx": sounds}
 # how a block is run: the name of its file, and the command
 LANGUAGES = {
     "sh": ("block.sh", "bash -euo pipefail block.sh"),
@@ -58,6 +108,8 @@ class Documents(unittest.TestCase):
         self.server = None
         for name, path in FILES.items():
             (self.folder / name).symlink_to(support.shared(path).resolve())
+        for name, make in STAND_INS.items():
+            (self.folder / name).write_bytes(make())
         client = support.SOURCE / "clients/c"
         self.environment = os.environ | {
             "PATH": f"{support.SERVER.resolve().parent}:{os.environ['PATH']}",
