@@ -62,4 +62,12 @@ install(FILES ${from}/inferd.logrotate
     DESTINATION ${CMAKE_INSTALL_FULL_SYSCONFDIR}/logrotate.d RENAME inferd)
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/models/digits
     DESTINATION ${CMAKE_INSTALL_DATADIR}/inferd/models)
-install(DIRECTORY ${CMAKE_SOURCE_DIR}/docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR})
+
+# The documents, and the examples that they name, beside each other as in the sources.
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/docs DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES ${CMAKE_SOURCE_DIR}/SECURITY.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+set(from ${CMAKE_SOURCE_DIR}/deploy)
+install(FILES ${from}/README.md ${from}/Containerfile ${from}/compose.yaml
+    DESTINATION ${CMAKE_INSTALL_DOCDIR}/deploy)
+install(DIRECTORY ${from}/grafana ${from}/k8s ${from}/prometheus ${from}/proxy ${from}/systemd
+    DESTINATION ${CMAKE_INSTALL_DOCDIR}/deploy)

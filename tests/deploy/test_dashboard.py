@@ -1,9 +1,12 @@
 """deploy/grafana: a Prometheus scrapes a server under load, and every expression of the dashboard
-has values there."""
+has values there; dashboard.html draws all panels of them in a headless Chromium, each with a line.
+INFERD_SCREENSHOTS names a folder for a picture of that."""
 import http.client
 import json
 import math
+import os
 import pathlib
+import re
 import shutil
 import socket
 import subprocess
@@ -15,10 +18,13 @@ import unittest
 import urllib.parse
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "acceptance"))
+import browser  # noqa: E402
 import support  # noqa: E402
 
 DASHBOARD = support.SOURCE / "deploy/grafana/inferd.json"
 PICTURE = support.SOURCE / "models/digits/examples/three.png"
+PAGE = pathlib.Path(__file__).resolve().with_name("dashboard.html")
+SECONDS = 20  # of the drawn time
 SKIPPED = 77
 CONFIG = """
 global: {scrape_interval: 1s}
@@ -33,6 +39,14 @@ def expressions():
     for panel in json.loads(DASHBOARD.read_text())["panels"]:
         for target in panel["targets"]:
             yield panel["title"], target["expr"]
+
+
+def variables():
+    """The metric and the label that each variable's choices come from."""
+    for variable in json.loads(DASHBOARD.read_text())["templating"]["list"]:
+        if variable["type"] == "query":
+            query = variable["query"]["query"]
+            yield re.fullmatch(r"label_values\((\w+)(?:\{.*\})?, (\w+)\)", query).groups()
 
 
 def filled_in(expression):
@@ -69,17 +83,18 @@ class Dashboard(unittest.TestCase):
         self.addCleanup(setattr, self, "is_over", True)
 
     def ask_without_end(self):
-        picture = PICTURE.read_bytes()
+        picture, count = PICTURE.read_bytes(), 0
         while not self.is_over:
-            self.server.ask("POST", "/v2/models/digits/infer", picture,
-                            {"Content-Type": "image/png"})
+            count += 1
+            self.server.ask("POST", "/v2/models/digits/infer", picture if count % 5 else b"{",
+                            {"Content-Type": "image/png" if count % 5 else "application/json"})
+            time.sleep(0.005)
 
-    def query(self, expression):
-        """The values; None while Prometheus does not answer."""
+    def ask_prometheus(self, path, **parameters):
+        """The result; None while Prometheus does not answer."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         try:
-            connection.request("GET", "/api/v1/query?" + urllib.parse.urlencode(
-                {"query": expression}))
+            connection.request("GET", f"/api/v1/{path}?{urllib.parse.urlencode(parameters)}")
             answer = connection.getresponse()
             body = json.loads(answer.read())
         except ConnectionError:
@@ -88,8 +103,12 @@ class Dashboard(unittest.TestCase):
             connection.close()
         if answer.status == 503:  # it starts
             return None
-        self.assertEqual("success", body["status"], (expression, body))
-        return [float(row["value"][1]) for row in body["data"]["result"]]
+        self.assertEqual("success", body["status"], (parameters, body))
+        return body["data"]["result"]
+
+    def query(self, expression):
+        rows = self.ask_prometheus("query", query=expression)
+        return rows and [float(row["value"][1]) for row in rows]
 
     def test_every_expression_has_values(self):
         found = 0
@@ -104,6 +123,31 @@ class Dashboard(unittest.TestCase):
             found += 1
         self.assertGreater(found, 20)
         self.assertEqual([], self.query('inferd_no_such_series'))
+        for metric, label in variables():
+            self.assertTrue(self.query(f'count by ({label}) ({metric}{{{label}!=""}})'), metric)
+        self.draw_all()
+
+    def draw_all(self):
+        time.sleep(SECONDS)
+        dashboard = json.loads(DASHBOARD.read_text())
+        end = time.time()
+        answers = {panel["id"]: [
+            self.ask_prometheus("query_range", query=filled_in(target["expr"]),
+                                start=end - SECONDS, end=end, step=1)
+            for target in panel["targets"]] for panel in dashboard["panels"]}
+        page = browser.Browser(1600, 1200)
+        self.addCleanup(page.close)
+        page.open(PAGE.as_uri())
+        page.run(f"draw({json.dumps(dashboard)}, {json.dumps(answers)}, {end - SECONDS}, {end})")
+        for panel in dashboard["panels"]:
+            kind = {"timeseries": "polyline", "stat": ".value"}[panel["type"]]
+            drawn = page.run(f"[...document.querySelectorAll('#p{panel['id']} {kind}')].filter("
+                             "(e) => (e.getAttribute('points') ?? e.textContent).includes(' '))"
+                             ".length")
+            self.assertGreaterEqual(drawn, len(panel["targets"]), panel["title"])
+        if os.environ.get("INFERD_SCREENSHOTS"):
+            page.screenshot(pathlib.Path(os.environ["INFERD_SCREENSHOTS"], "dashboard.png"))
+        self.assertEqual([], page.complaints())
 
 
 if __name__ == "__main__":

@@ -58,9 +58,10 @@ class Installed(unittest.TestCase):
         cls.version = re.search(r"^CMAKE_PROJECT_VERSION:STATIC=(.*)$", cache, re.M)[1]
         cls.prefix = cls.root / re.search(r"^CMAKE_INSTALL_PREFIX:PATH=/(.*)$", cache, re.M)[1]
 
-    def one(self, name):
-        """The only installed file of this name."""
-        found = list(self.root.rglob(name))
+    def one(self, name, folder=""):
+        """The only installed file of this name, in a folder whose path ends so."""
+        found = [path for path in self.root.rglob(name) if str(path.parent).endswith(folder)
+                 and "share/doc" not in str(path)]
         self.assertEqual(1, len(found), f"{name}: {found}")
         return found[0]
 
@@ -74,11 +75,25 @@ class Installed(unittest.TestCase):
                      "share/zsh/vendor-completions/_inferd",
                      "share/zsh/vendor-completions/_inferctl", "lib/systemd/system/inferd.service",
                      "lib/sysusers.d/inferd.conf", "lib/tmpfiles.d/inferd.conf",
+                     "lib/inferd/backends/gpuacc.so",
                      "share/inferd/models/digits/1/model.tflite"):
             self.assertIn(name, names)
         unit = self.one("inferd.service").read_text()
         for path in re.search(r"^ExecStart=(\S*) serve --config=(\S*)$", unit, re.M).groups():
             self.assertTrue(pathlib.Path(f"{self.root}{path}").exists(), path)
+
+        self.assertTrue(self.one("inferd.conf", "etc/inferd"))
+        self.assertIn("/var/log/inferd", self.one("inferd", "etc/logrotate.d").read_text())
+        self.assertRegex(self.one("inferd.conf", "lib/tmpfiles.d").read_text(),
+                         r"(?m)^d /var/lib/inferd/models ")
+
+    def test_links_of_the_documents_lead_to_what_is_installed(self):
+        pages = list((self.prefix / "share/doc").rglob("*.md"))
+        self.assertGreater(len(pages), 10)
+        for page in pages:
+            for target in re.findall(r"\]\(([^)#\s]+)", page.read_text()):
+                if "://" not in target:
+                    self.assertTrue((page.parent / target).exists(), f"{page}: {target}")
 
     def test_one_version_everywhere(self):
         for program in ("inferd", "inferctl"):
