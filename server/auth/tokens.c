@@ -117,6 +117,8 @@ static bool read_models(struct ifd_str word, struct ifd_str *ret_models)
 static enum ifd_code read_line(struct ifd_str line, struct token *token, struct ifd_err *err)
 {
     struct ifd_str rest = line;
+    struct ifd_sha256 nothing;
+    uint8_t of_nothing[IFD_SHA256_BYTES];
     token->name = next_word(&rest);
     const struct ifd_str classes = next_word(&rest), sum = next_word(&rest),
                          models = next_word(&rest);
@@ -137,6 +139,11 @@ static enum ifd_code read_line(struct ifd_str line, struct token *token, struct 
                          "the third word is not \"sha256:\" and the 64 hexadecimal digits that "
                          "sha256sum prints for the token",
                          err);
+    }
+    ifd_sha256_begin(&nothing);
+    ifd_sha256_end(&nothing, of_nothing);
+    if (ifd_sha256_is_same(token->sum, of_nothing)) {
+        return fail_line(token->line, "this is the sum of an empty file, not of a token", err);
     }
     if (models.size > 0 && !read_models(models, &token->models)) {
         return fail_line(token->line,

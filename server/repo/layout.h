@@ -16,7 +16,8 @@ IFD_NODISCARD enum ifd_code ifd_layout_models(int root, struct ifd_arena *arena,
                                               struct ifd_folder_names *ret, struct ifd_err *err);
 
 /** Calls fn for each model file that lies where no model is looked for: in the repository itself,
- *  or in a folder without versions. wanted is where it would be found. Errors: as above. */
+ *  or in a folder without versions. wanted is where it would be found. Both are memory of the
+ *  arena. Errors: as above. */
 IFD_NODISCARD enum ifd_code ifd_layout_strays(int root, struct ifd_arena *arena,
                                               void (*fn)(void *context, const char *path,
                                                          const char *wanted),

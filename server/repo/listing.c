@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "engine/base/str.h"
+#include "server/repo/digest.h"
 #include "server/repo/layout.h"
 
 struct waiter {
@@ -32,11 +33,17 @@ static bool is_wanted(const char *name, const char *const *only, uint32_t only_c
     return false;
 }
 
+void ifd_repo_warn_of_stray(struct ifd_repo *repo, const char *path, const char *wanted)
+{
+    ifd_log_warn(repo->options.log, "model file lies where no model is looked for",
+                 "file=%s put_it_into=%s", path, wanted);
+}
+
 static void warn_of_stray(void *context, const char *path, const char *wanted)
 {
-    const struct ifd_repo_options *options = context;
-    ifd_log_warn(options->log, "model file lies where no model is looked for",
-                 "file=%s put_it_into=%s", path, wanted);
+    struct ifd_repo *repo = context;
+    repo->strays_told += ifd_digest_bytes(IFD_DIGEST_START, path, strlen(path));
+    ifd_repo_warn_of_stray(repo, path, wanted);
 }
 
 /* Lists the names in every folder. */
@@ -74,15 +81,16 @@ static enum ifd_code take_names(struct ifd_repo *repo, const struct ifd_folder_n
     return IFD_OK;
 }
 
-static enum ifd_code warn_of_strays(const struct ifd_repo_options *options, struct ifd_arena *arena,
+static enum ifd_code warn_of_strays(struct ifd_repo *repo, struct ifd_arena *arena,
                                     struct ifd_err *err)
 {
+    const struct ifd_repo_options *options = &repo->options;
     enum ifd_code code = IFD_OK;
     for (uint32_t d = 0; d < options->dir_count && !code; d++) {
         int root = -1;
         code = ifd_folder_open(options->dir[d], &root, err);
         if (!code) {
-            code = ifd_layout_strays(root, arena, warn_of_stray, (void *)(uintptr_t)options, err);
+            code = ifd_layout_strays(root, arena, warn_of_stray, repo, err);
             ifd_folder_close(root);
         }
     }
@@ -99,7 +107,7 @@ static enum ifd_code list_all(struct ifd_repo *repo, struct ifd_err *err)
         code = take_names(repo, names, err);
     }
     if (!code) {
-        code = warn_of_strays(&repo->options, &arena, err);
+        code = warn_of_strays(repo, &arena, err);
     }
     ifd_arena_finish(&arena);
     return code;

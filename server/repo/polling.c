@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "engine/base/str.h"
+#include "server/repo/digest.h"
 #include "server/repo/notice.h"
 
 #define SECOND_NS    ((uint64_t)1000000000)
@@ -140,6 +141,19 @@ static void tell_fault(struct ifd_repo *repo, const char *fault)
     }
 }
 
+/* Logs model files in wrong places when there are others than before: somebody waits for them. */
+static void tell_strays(struct ifd_repo *repo, const struct ifd_scan_stray *first)
+{
+    uint64_t digest = 0;
+    for (const struct ifd_scan_stray *stray = first; stray; stray = stray->next) {
+        digest += ifd_digest_bytes(IFD_DIGEST_START, stray->path, strlen(stray->path));
+    }
+    for (const struct ifd_scan_stray *s = first; s && digest != repo->strays_told; s = s->next) {
+        ifd_repo_warn_of_stray(repo, s->path, s->wanted);
+    }
+    repo->strays_told = digest;
+}
+
 static void poll_done(void *arg)
 {
     struct poll *poll = arg;
@@ -155,6 +169,7 @@ static void poll_done(void *arg)
         act(repo, &action);
     }
     tell_waits(repo, &poll->scan);
+    tell_strays(repo, poll->scan.stray);
     ifd_arena_finish(&poll->arena);
     ifd_release(repo->options.alloc, poll, sizeof(*poll));
     repo->poll = NULL;

@@ -149,6 +149,21 @@ static int compare_models(const void *a, const void *b)
                   ((const struct ifd_scan_model *)b)->name);
 }
 
+struct strays {
+    struct ifd_arena *arena;
+    const struct ifd_scan_stray *first;
+};
+
+static void add_stray(void *context, const char *path, const char *wanted)
+{
+    struct strays *strays = context;
+    struct ifd_scan_stray *stray = ifd_arena_take(strays->arena, sizeof(*stray));
+    if (stray) { /* without memory the next scan tells of it; the paths are the arena's */
+        *stray = (struct ifd_scan_stray){.next = strays->first, .path = path, .wanted = wanted};
+        strays->first = stray;
+    }
+}
+
 static enum ifd_code scan_root(const struct ifd_scan_where *where, uint32_t d,
                                struct ifd_arena *arena, struct ifd_scan *scan, uint32_t *ret_count,
                                struct ifd_err *err)
@@ -175,6 +190,9 @@ static enum ifd_code scan_root(const struct ifd_scan_where *where, uint32_t d,
         (void)scan_model(where, root, names.name[i], arena, &scan->model[scan->count], NULL);
         scan->model[scan->count++].roots = ifd_scan_root(d);
     }
+    struct strays strays = {.arena = arena, .first = scan->stray};
+    code = code ? code : ifd_layout_strays(root, arena, add_stray, &strays, err);
+    scan->stray = strays.first;
     *ret_count = names.count;
     ifd_folder_close(root);
     return code;

@@ -18,6 +18,12 @@ struct ifd_scan_model {
     uint64_t roots; /* repositories that have it: ifd_scan_root of each */
 };
 
+/** A model file that lies where no model is looked for. */
+struct ifd_scan_stray {
+    const struct ifd_scan_stray *next;
+    const char *path, *wanted; /* where it would be found */
+};
+
 struct ifd_scan {
     struct ifd_scan_model *model; /* sorted by name; a name in two repositories is one model, its
                                   * fingerprint their sum */
@@ -26,6 +32,7 @@ struct ifd_scan {
     bool is_complete;   /* false: a repository could not be listed, absence means nothing */
     uint64_t unlisted;  /* those repositories: ifd_scan_root of each */
     struct ifd_err err; /* the first reason */
+    const struct ifd_scan_stray *stray;
 };
 
 /** Bit of repository d. Repositories 64 apart share one. */

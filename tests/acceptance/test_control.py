@@ -229,6 +229,10 @@ class ModelControl(unittest.TestCase):
         labels = self.repository / "simple/config.pbtxt"
         labels.write_text(labels.read_text() + "\n")
         wait_for(lambda r: "was reloaded just now" in r.get("pending", ""))
+        for name in ("net.tflite", "other.onnx"):
+            (self.repository / name).touch()
+            server.wait_for_log(f"file={name} put_it_into={name.split('.')[0]}/1/model.")
+        self.assertEqual(2, server.log_text().count("file=net.tflite"))  # at each change, once
 
     def test_links_are_followed_inside_the_repository_only(self):
         data = self.repository / ".data"

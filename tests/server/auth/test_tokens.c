@@ -87,6 +87,8 @@ static void bad_lines_are_refused_by_number_and_not_repeated(void)
         {"cam data " DATA "\n", "line 1: the third word"},
         {"cam data sha256:g7413446c86d23ac699051a000aefb38232952d793ddb1f6256e451e4215a3e6\n",
          "line 1: the third word"},
+        {"cam data sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855\n",
+         "line 1: this is the sum of an empty file"},
         {"cam data sha256:" DATA " secret\n", "line 1: the fourth word"},
         {"cam data sha256:" DATA " models=\n", "line 1: the fourth word"},
         {"cam data sha256:" DATA " models=a,,b\n", "line 1: the fourth word"},
