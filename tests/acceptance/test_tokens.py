@@ -33,7 +33,7 @@ class Tokens(unittest.TestCase):
 
     def make_token(self, name, rest):
         """Runs the manual's commands for another name and other classes; the token."""
-        script = readme_commands("openssl rand").replace("camera1 data ",
+        script = readme_commands("/dev/urandom").replace("camera1 data ",
                                                          f"{name} {rest.split(' models=')[0]} ")
         script = script.replace("camera1", name)
         if " models=" in rest:
