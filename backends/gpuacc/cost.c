@@ -4,8 +4,6 @@
 
 #include "backends/gpuacc/lower.h"
 
-#define LAUNCH_NS 4000
-
 /* Multiply-accumulates per ns: lanes of a compute unit that are kept busy, times its clock. */
 static double mac_rate(const struct ifd_gpu_info *info)
 {
@@ -52,7 +50,7 @@ uint32_t ifd_gpu_cost(const struct ifd_device *device, const struct ifd_node_vie
     }
     const double arithmetic = macs / mac_rate(&device->info);
     const double traffic = bytes / byte_rate(&device->info);
-    const double ns = LAUNCH_NS + (arithmetic > traffic ? arithmetic : traffic);
+    const double ns = IFD_GPU_LAUNCH_NS + (arithmetic > traffic ? arithmetic : traffic);
     return ns < (double)UINT32_MAX ? (uint32_t)ns : UINT32_MAX;
 }
 

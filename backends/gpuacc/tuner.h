@@ -22,9 +22,11 @@
 /** What can be computed in several ways, the one that is estimated best first. */
 struct ifd_gpu_ways {
     uint32_t count; /* at least 1 */
-    /** Describes the call of a way. Gets the ways' context. */
-    enum ifd_code (*describe)(const void *context, uint32_t way, struct ifd_gpu_call *ret_call,
-                              struct ifd_err *err);
+    /** Calls of a way, one after the other: at least 1. Gets the ways' context, as those below. */
+    uint32_t (*calls)(const void *context, uint32_t way);
+    /** Describes call number `index` of a way. */
+    enum ifd_code (*describe)(const void *context, uint32_t way, uint32_t index,
+                              struct ifd_gpu_call *ret_call, struct ifd_err *err);
     /** Names a way, the same in every start; no line ends. */
     void (*name)(const void *context, uint32_t way, char ret[IFD_GPU_WAY_TEXT]);
     const void *context;

@@ -162,6 +162,19 @@ inline int window_sees(int begin, int tap, int stride, int dilation, int size)
         const int stride_x, const int dilation_y, const int dilation_x, const int pad_top,         \
         const int pad_left, const float lo, const float hi
 
+// MATRICES: several products in one call, whose operands and results lie one behind the other; which
+// one is the third index of the work item. Only with POINTWISE, and without a bias.
+#ifdef MATRICES
+#define BIAS(c) (float4)(0.0f)
+#define CONV_MATRIX                                                                                \
+    x += get_global_id(2) * pixels * in_c;                                                         \
+    w += get_global_id(2) * in_c * w_row;                                                          \
+    y += get_global_id(2) * pixels * out_c;
+#else
+#define BIAS(c) vload4(0, bias + (c))
+#define CONV_MATRIX
+#endif
+
 // Where factors k to k + 3 of a pixel lie, whose window begins at (top, left), counted as weights
 // are; -1: outside. Input channels are a multiple of 4.
 // POINTWISE: the window is one pixel, without stride and padding; 0 is that of the pixel.

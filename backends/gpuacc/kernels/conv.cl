@@ -26,6 +26,7 @@ kernel void conv2d(CONV_PARAMS TAIL_PARAMS)
     if (oc >= out_c || first >= pixels) {
         return;
     }
+    CONV_MATRIX
     x += x_at + oc / group_out * group_in;
     float4 acc[PIXELS];
     int top[PIXELS], left[PIXELS], image[PIXELS];
@@ -34,7 +35,7 @@ kernel void conv2d(CONV_PARAMS TAIL_PARAMS)
         top[k] = window_begin(pixel / out_w % out_h, stride_y, pad_top);
         left[k] = window_begin(pixel % out_w, stride_x, pad_left);
         image[k] = pixel / out_w / out_h * in_h;
-        acc[k] = vload4(0, bias + oc);
+        acc[k] = BIAS(oc);
     }
     for (int tap = 0; tap < kh * kw; tap++) {
         global const weight_t *row = w + tap * group_in * w_row + oc;

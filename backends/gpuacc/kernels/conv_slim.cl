@@ -21,6 +21,7 @@ __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 kernel void conv2d_slim(CONV_PARAMS TAIL_PARAMS)
 {
     local float4 sums[PIXELS * ITEMS];
+    CONV_MATRIX
     const int item = (int)get_local_id(0);
     const int slice = item / PLACES;
     const int oc = min(((int)get_group_id(0) * COLUMNS + item % COLUMNS) * 4, w_row - 4);
@@ -83,7 +84,7 @@ kernel void conv2d_slim(CONV_PARAMS TAIL_PARAMS)
         if (c >= out_c || pixel >= pixels) {
             continue;
         }
-        float4 v = vload4(0, bias + c);
+        float4 v = BIAS(c);
         for (int s = 0; s < SLICES; s++) {
             v += sums[k * ITEMS + s * PLACES + place];
         }

@@ -38,6 +38,7 @@ kernel void conv2d_tile(CONV_PARAMS TAIL_PARAMS)
     const int x_lane = item % X_LANES * 4;
     const int w_line = item / W_LANES, w_c = first_c + item % W_LANES * 4;
     int base[X_FETCHES], top[X_FETCHES], left[X_FETCHES];
+    CONV_MATRIX
     x += x_at;
     for (int i = 0; i < X_FETCHES; i++) {
         const int pixel = min(first + item / X_LANES + i * (ITEMS / X_LANES), pixels - 1);
@@ -97,7 +98,7 @@ kernel void conv2d_tile(CONV_PARAMS TAIL_PARAMS)
             const int c = first_c + i * (COLUMNS * 4) + column * 4;
             if (pixel < pixels && c < out_c) {
                 const int e = pixel * out_c + c, n = out_c - c;
-                float4 v = clamp4(acc[p][i] + vload4(0, bias + c), lo, hi);
+                float4 v = clamp4(acc[p][i] + BIAS(c), lo, hi);
                 TAIL(v, e, c, n)
                 store4(v, y + y_at + e, n);
             }

@@ -1,6 +1,9 @@
 /* The table of divisions of a convolution's work, and what they are estimated to take. */
 #include "backends/gpuacc/ops/blocking.h"
 
+#include "backends/gpuacc/cost.h"
+#include "backends/gpuacc/ops/winograd.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,23 +12,39 @@
  * columns}; 16 factors at a time. */
 #define DIRECT(pixels)                                                                             \
     {                                                                                              \
-        IFD_GPU_conv2d, pixels, 4, 0, 0, 0, 0                                                      \
+        IFD_GPU_conv2d, pixels, 4, 0, 0, 0, 0, 0                                                   \
     }
 #define SLIM(pixels, rows, columns, slices, depth)                                                 \
     {                                                                                              \
-        IFD_GPU_conv2d_slim, pixels, 4, rows, columns, slices, depth                               \
+        IFD_GPU_conv2d_slim, pixels, 4, rows, columns, slices, depth, 0                            \
     }
 #define TILE(pixels, channels, rows, columns)                                                      \
     {                                                                                              \
-        IFD_GPU_conv2d_tile, pixels, channels, rows, columns, 1, 16                                \
+        IFD_GPU_conv2d_tile, pixels, channels, rows, columns, 1, 16, 0                             \
     }
 
 /* Mma: {pixels, channels, rows, columns} of warps. */
 #define MMA(pixels, channels, rows, columns)                                                       \
     {                                                                                              \
-        IFD_GPU_conv2d_mma, pixels, channels, rows, columns, WARP, 32                              \
+        IFD_GPU_conv2d_mma, pixels, channels, rows, columns, WARP, 32, 0                           \
     }
 #define WARP 32
+
+/* The products of Winograd's algorithm: {patch, pixels} and {patch, pixels, channels, rows,
+ * columns}. */
+#define WINOGRAD_DIRECT(patch, pixels)                                                             \
+    {                                                                                              \
+        IFD_GPU_conv2d, pixels, 4, 0, 0, 0, 0, patch                                               \
+    }
+#define WINOGRAD_TILE(patch, pixels, channels, rows, columns)                                      \
+    {                                                                                              \
+        IFD_GPU_conv2d_tile, pixels, channels, rows, columns, 1, 16, patch                         \
+    }
+#define WINOGRAD(patch)                                                                            \
+    WINOGRAD_DIRECT(patch, 4), WINOGRAD_DIRECT(patch, 8), WINOGRAD_TILE(patch, 4, 4, 8, 8),        \
+        WINOGRAD_TILE(patch, 4, 4, 16, 8), WINOGRAD_TILE(patch, 8, 4, 8, 8),                       \
+        WINOGRAD_TILE(patch, 8, 4, 16, 8), WINOGRAD_TILE(patch, 8, 8, 8, 8),                       \
+        WINOGRAD_TILE(patch, 8, 8, 16, 8), WINOGRAD_TILE(patch, 8, 8, 16, 16)
 
 const struct ifd_gpu_blocking *ifd_gpu_blockings(uint32_t *ret_count)
 {
@@ -69,6 +88,8 @@ const struct ifd_gpu_blocking *ifd_gpu_blockings(uint32_t *ret_count)
         MMA(32, 32, 4, 2),
         MMA(64, 32, 2, 4),
         MMA(64, 64, 2, 2),
+        WINOGRAD(2),
+        WINOGRAD(4),
     };
     *ret_count = sizeof(rows) / sizeof(rows[0]);
     return rows;
@@ -94,10 +115,45 @@ static size_t local_bytes(const struct ifd_gpu_blocking *b)
     }
 }
 
+static size_t parts(size_t whole, size_t part)
+{
+    return (whole + part - 1) / part;
+}
+
+struct ifd_gpu_conv_size ifd_gpu_blocking_product(const struct ifd_gpu_blocking *b,
+                                                  const struct ifd_gpu_conv_size *size)
+{
+    return (struct ifd_gpu_conv_size){
+        .pixels = ifd_gpu_winograd_patches(b->patch, size->images, size->out_h, size->out_w),
+        .out_c = parts(size->out_c, 4) * 4,
+        .groups = 1,
+        .group_in = parts(size->group_in, 4) * 4,
+        .taps = 1};
+}
+
+/* Numbers of transformed inputs and sums. */
+static double winograd_numbers(const struct ifd_gpu_blocking *b,
+                               const struct ifd_gpu_conv_size *size)
+{
+    const struct ifd_gpu_conv_size product = ifd_gpu_blocking_product(b, size);
+    return (double)ifd_gpu_winograd_points(b->patch) * (double)product.pixels *
+           (double)(product.group_in + product.out_c);
+}
+
+/* A group of a few channels gains nothing; and the memory must be there. */
+static bool winograd_fits(const struct ifd_gpu_blocking *b, const struct ifd_gpu_conv_size *size,
+                          const struct ifd_gpu_info *info)
+{
+    const double most = fmin((double)info->memory_bytes / 16, (double)info->max_buffer / 4);
+    return size->takes_winograd && size->groups == 1 && size->group_in >= 8 && size->out_c >= 8 &&
+           winograd_numbers(b, size) * sizeof(float) <= fmin(most, (double)((size_t)1 << 30));
+}
+
 bool ifd_gpu_blocking_fits(const struct ifd_gpu_blocking *b, const struct ifd_gpu_conv_size *size,
                            const struct ifd_gpu_info *info)
 {
-    if (items_of(b) > info->max_group || local_bytes(b) > info->local_bytes) {
+    if (items_of(b) > info->max_group || local_bytes(b) > info->local_bytes ||
+        (b->patch > 0 && !winograd_fits(b, size, info))) {
         return false;
     }
     switch ((unsigned)b->kernel) {
@@ -113,11 +169,6 @@ bool ifd_gpu_blocking_fits(const struct ifd_gpu_blocking *b, const struct ifd_gp
 }
 
 /* ---- estimates ---- */
-
-static size_t parts(size_t whole, size_t part)
-{
-    return (whole + part - 1) / part;
-}
 
 /* Parts of the peak rate that an item's registers allow: an item of 8 x 8 elements reads 16 factors
  * for 64 products. */
@@ -157,20 +208,48 @@ static double gpu_cost(const struct ifd_gpu_blocking *b, double groups, double f
     return fmax(busy, waiting) + 1.2 * fmin(busy, waiting);
 }
 
-double ifd_gpu_blocking_cost(const struct ifd_gpu_blocking *b, const struct ifd_gpu_conv_size *size,
-                             const struct ifd_gpu_info *info)
+/* Of one product, or of as many as a patch has points. */
+static double product_cost(const struct ifd_gpu_blocking *b, const struct ifd_gpu_conv_size *size,
+                           size_t products, const struct ifd_gpu_info *info)
 {
     const double factors = (double)(size->group_in * size->taps);
     const bool is_direct = b->kernel == IFD_GPU_conv2d;
     const size_t rows = is_direct ? 1 : b->rows, columns = is_direct ? 1 : b->columns;
-    const double groups =
-        (double)(parts(size->pixels, rows * b->pixels) * parts(size->out_c, columns * b->channels));
+    const double groups = (double)(products * parts(size->pixels, rows * b->pixels) *
+                                   parts(size->out_c, columns * b->channels));
     if (info->is_gpu) {
         return gpu_cost(b, groups, factors, info->compute_units);
     }
     /* A CPU has no local memory: vectors that an item loads. */
     const double idle = fmax(info->compute_units / groups, 1);
     return (is_direct ? 1 : 1e6) * groups * factors * (1.0 + b->pixels) * idle;
+}
+
+/* Both transforms, in the units of product_cost: their memory traffic. What one call writes the
+ * next one reads, and the image is read and written. */
+static double transform_cost(const struct ifd_gpu_blocking *b, const struct ifd_gpu_conv_size *size,
+                             const struct ifd_gpu_info *info)
+{
+    enum { BYTES = 14, SHARED_BYTES = 4 }; /* in a cycle of a unit */
+    const double image = (double)size->pixels * (double)(size->group_in + size->out_c);
+    const double numbers = 2 * winograd_numbers(b, size) + image;
+    if (!info->is_gpu) {
+        return numbers * 1; /* TODO */
+    }
+    const double rate = info->shares_memory ? SHARED_BYTES : BYTES;
+    return numbers * sizeof(float) / (rate * info->compute_units) +
+           2 * IFD_GPU_LAUNCH_NS * 1e-3 * info->clock_mhz;
+}
+
+double ifd_gpu_blocking_cost(const struct ifd_gpu_blocking *b, const struct ifd_gpu_conv_size *size,
+                             const struct ifd_gpu_info *info)
+{
+    if (b->patch == 0) {
+        return product_cost(b, size, 1, info);
+    }
+    const struct ifd_gpu_conv_size product = ifd_gpu_blocking_product(b, size);
+    return product_cost(b, &product, ifd_gpu_winograd_points(b->patch), info) +
+           transform_cost(b, size, info);
 }
 
 uint32_t ifd_gpu_rank_blockings(const struct ifd_gpu_conv_size *size,
@@ -202,7 +281,11 @@ uint32_t ifd_gpu_rank_blockings(const struct ifd_gpu_conv_size *size,
 
 void ifd_gpu_blocking_text(const struct ifd_gpu_blocking *b, char ret[IFD_GPU_BLOCKING_TEXT])
 {
-    (void)snprintf(ret, IFD_GPU_BLOCKING_TEXT, "%s %ux%u %ux%ux%u %u",
+    char winograd[24] = "";
+    if (b->patch > 0) {
+        (void)snprintf(winograd, sizeof(winograd), "winograd%u ", b->patch);
+    }
+    (void)snprintf(ret, IFD_GPU_BLOCKING_TEXT, "%s%s %ux%u %ux%ux%u %u", winograd,
                    ifd_gpu_kernel_name(b->kernel), b->pixels, b->channels, b->rows, b->columns,
                    b->slices, b->depth);
 }
@@ -233,17 +316,22 @@ void ifd_gpu_blocking_begin(const struct ifd_gpu_blocking *b, struct ifd_gpu_cal
                        "#define SLICES %u\n#define DEPTH %u\n",
                        b->channels, b->rows, b->columns, b->slices, b->depth);
     }
+    if (b->patch > 0) {
+        ifd_gpu_define(call, "#define MATRICES\n");
+    }
 }
 
 void ifd_gpu_blocking_items(const struct ifd_gpu_blocking *b, const struct ifd_gpu_conv_size *size,
                             struct ifd_gpu_call *call)
 {
+    const struct ifd_gpu_conv_size one = b->patch > 0 ? ifd_gpu_blocking_product(b, size) : *size;
+    const size_t products = b->patch > 0 ? ifd_gpu_winograd_points(b->patch) : 1;
     if (b->kernel == IFD_GPU_conv2d) {
-        ifd_gpu_items(call, parts(size->out_c, 4), parts(size->pixels, b->pixels), 1);
+        ifd_gpu_items(call, parts(one.out_c, 4), parts(one.pixels, b->pixels), products);
         return;
     }
     const size_t items = items_of(b);
-    ifd_gpu_items(call, parts(size->out_c, (size_t)b->columns * b->channels) * items,
-                  parts(size->pixels, (size_t)b->rows * b->pixels), 1);
+    ifd_gpu_items(call, parts(one.out_c, (size_t)b->columns * b->channels) * items,
+                  parts(one.pixels, (size_t)b->rows * b->pixels), products);
     ifd_gpu_group(call, items, 1, 1);
 }

@@ -13,6 +13,8 @@ struct ifd_gpu_conv_size {
     size_t groups, group_in, taps;
     bool is_transposed;
     bool has_f16_weights;
+    bool takes_winograd; /* 3x3 windows of stride 1, and results may be rounded otherwise */
+    size_t images, out_h, out_w;
 };
 
 struct ifd_gpu_blocking {
@@ -22,6 +24,9 @@ struct ifd_gpu_blocking {
      *  conv2d: 0. */
     uint32_t rows, columns, slices;
     uint32_t depth; /* factors at a time */
+    /** 0: products of the layer; else those of Winograd's algorithm with patches of this size
+     *  (winograd.h). */
+    uint32_t patch;
 };
 
 #define IFD_GPU_BLOCKING_TEXT 64
@@ -41,13 +46,17 @@ uint32_t ifd_gpu_rank_blockings(const struct ifd_gpu_conv_size *size,
                                 const struct ifd_gpu_info *info, uint32_t count,
                                 const struct ifd_gpu_blocking **ret);
 
-/** "conv2d_tile 8x4 16x16x1 16": for the tuner's file. */
+/** The products of Winograd's algorithm, as a layer. */
+struct ifd_gpu_conv_size ifd_gpu_blocking_product(const struct ifd_gpu_blocking *blocking,
+                                                  const struct ifd_gpu_conv_size *size);
+
+/** "conv2d_tile 8x4 16x16x1 16", "winograd4 conv2d 8x4 0x0x0 0": for the tuner's file. */
 void ifd_gpu_blocking_text(const struct ifd_gpu_blocking *blocking,
                            char ret[IFD_GPU_BLOCKING_TEXT]);
 /** The blocking with this text; NULL: none. */
 const struct ifd_gpu_blocking *ifd_gpu_blocking_named(const char *text);
 
-/** Kernel, definitions and work items of a call. */
+/** Kernel, definitions and work items of a call; with a patch, that of the products. */
 void ifd_gpu_blocking_begin(const struct ifd_gpu_blocking *blocking, struct ifd_gpu_call *call);
 void ifd_gpu_blocking_items(const struct ifd_gpu_blocking *blocking,
                             const struct ifd_gpu_conv_size *size, struct ifd_gpu_call *call);

@@ -5,11 +5,13 @@
 #include "backends/gpuacc/ops/dot.h"
 #include "backends/gpuacc/ops/dynamic.h"
 #include "backends/gpuacc/ops/layer.h"
+#include "backends/gpuacc/ops/winograd.h"
 #include "backends/gpuacc/tail.h"
 #include "backends/gpuacc/tuner.h"
 #include "engine/tensor/half.h"
 #include "inferd/op_attrs.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -161,14 +163,18 @@ static enum ifd_code add_args(const struct plan *plan, struct ifd_gpu_call *call
     return code;
 }
 
-static enum ifd_code add_step(const struct plan *plan, const struct ifd_gpu_call *call,
-                              struct ifd_err *err)
+static uint64_t macs(const struct layer *layer)
 {
-    const struct layer *layer = plan->layer;
+    return (uint64_t)layer->pixels * layer->out_c * taps(layer) * group_in(layer);
+}
+
+/* The step that makes the layer's result, and does that many products for it. */
+static enum ifd_code add_step(const struct plan *plan, const struct ifd_gpu_call *call,
+                              uint64_t products, struct ifd_err *err)
+{
     char name[128];
-    (void)snprintf(name, sizeof(name), "%s%s", layer->name, plan->tail.name);
-    return ifd_gpu_add_step(plan->lowering, call, name,
-                            layer->pixels * layer->out_c * taps(layer) * group_in(layer), err);
+    (void)snprintf(name, sizeof(name), "%s%s", plan->layer->name, plan->tail.name);
+    return ifd_gpu_add_step(plan->lowering, call, name, products, err);
 }
 
 /* ---- 8 bits ---- */
@@ -195,26 +201,26 @@ static enum ifd_code lower_q8(const struct plan *plan, struct ifd_err *err)
     define_window(layer, &call);
     const enum ifd_code code = add_args(plan, &call, err);
     ifd_gpu_items(&call, weights_row(layer) / 4, (layer->pixels + pixels - 1) / pixels, 1);
-    return code == IFD_OK ? add_step(plan, &call, err) : code;
+    return code == IFD_OK ? add_step(plan, &call, macs(layer), err) : code;
 }
 
 /* ---- f32 ---- */
 
-#define WAYS 64 /* more than there are blockings */
+#define WAYS 64 /* at least as many as there are blockings */
 
 struct ways {
     const struct plan *plan;
     struct ifd_gpu_conv_size size;
     const struct ifd_gpu_blocking *blocking[WAYS];
+    uint32_t inputs, sums; /* values of Winograd's algorithm */
 };
 
-static enum ifd_code describe(const void *context, uint32_t way, struct ifd_gpu_call *ret_call,
-                              struct ifd_err *err)
+static enum ifd_code describe_layer(const struct ways *ways,
+                                    const struct ifd_gpu_blocking *blocking,
+                                    struct ifd_gpu_call *ret_call, struct ifd_err *err)
 {
-    const struct ways *ways = context;
     const struct layer *layer = ways->plan->layer;
     const bool is_odd = layer->window.in_c % 4 != 0;
-    const struct ifd_gpu_blocking *blocking = ways->blocking[way];
     ifd_gpu_blocking_begin(blocking, ret_call);
     define_window(layer, ret_call);
     ifd_gpu_define(ret_call, "%s", is_odd ? "#define ODD\n" : "");
@@ -230,19 +236,145 @@ static enum ifd_code describe(const void *context, uint32_t way, struct ifd_gpu_
     return code;
 }
 
-static enum ifd_code build(const struct ways *ways, uint32_t way, struct ifd_gpu_call *ret_call,
-                           struct ifd_err *err)
+/* ---- by Winograd's algorithm ---- */
+
+static struct ifd_gpu_winograd winograd_of(const struct ways *ways, uint32_t patch)
 {
-    cl_program program = NULL;
-    const enum ifd_code code = describe(ways, way, ret_call, err);
-    return code == IFD_OK ? ifd_gpu_build(ways->plan->lowering, ret_call, &program, err) : code;
+    const struct layer *layer = ways->plan->layer;
+    return (struct ifd_gpu_winograd){.window = layer->window,
+                                     .out_c = layer->out_c,
+                                     .patch = patch,
+                                     .inputs = ways->inputs,
+                                     .sums = ways->sums};
 }
 
-/* The best of those without groups, which every layer has. */
+static void describe_inputs(const struct ways *ways, uint32_t patch, struct ifd_gpu_call *ret_call)
+{
+    const struct ifd_gpu_winograd winograd = winograd_of(ways, patch);
+    ifd_gpu_winograd_in(&winograd, ways->plan->in, ret_call);
+    if (winograd.window.in_c % 4 == 0) {
+        ifd_gpu_define_aligned(ways->plan->lowering, ret_call);
+    }
+}
+
+static enum ifd_code describe_products(const struct ways *ways,
+                                       const struct ifd_gpu_blocking *blocking,
+                                       struct ifd_gpu_call *ret_call, struct ifd_err *err)
+{
+    const struct plan *plan = ways->plan;
+    const struct ifd_gpu_conv_size size = ifd_gpu_blocking_product(blocking, &ways->size);
+    const struct layer product = {.pixels = size.pixels,
+                                  .out_c = size.out_c,
+                                  .groups = 1,
+                                  .window = {.in_c = size.group_in, .kh = 1, .kw = 1}};
+    struct ifd_gpu_winograd_filters *filters =
+        ifd_low_params(&plan->lowering->base, 1, sizeof(*filters));
+    if (!filters) {
+        return ifd_arena_fail(plan->lowering->base.arena, sizeof(*filters), err);
+    }
+    *filters = (struct ifd_gpu_winograd_filters){
+        .out_c = plan->layer->out_c, .in_c = group_in(plan->layer), .patch = blocking->patch};
+    ifd_gpu_blocking_begin(blocking, ret_call);
+    ifd_gpu_define(ret_call, "#define POINTWISE\n#define ALIGNED\n");
+    ifd_gpu_in(ret_call, ways->inputs);
+    ifd_gpu_constant(ret_call, ifd_gpu_winograd_pack, filters, plan->node->input[1].data.data,
+                     ifd_gpu_winograd_points(blocking->patch) * size.group_in * size.out_c *
+                         sizeof(float));
+    const enum ifd_code code = ifd_gpu_layer_constants(
+        plan->lowering, plan->node, plan->layer->out_c, size.out_c, ret_call, err);
+    ifd_gpu_out(ret_call, ways->sums);
+    add_numbers(&product, ret_call);
+    ifd_gpu_float(ret_call, -INFINITY);
+    ifd_gpu_float(ret_call, INFINITY);
+    ifd_gpu_blocking_items(blocking, &ways->size, ret_call);
+    return code;
+}
+
+static enum ifd_code describe_sums(const struct ways *ways, uint32_t patch,
+                                   struct ifd_gpu_call *ret_call, struct ifd_err *err)
+{
+    const struct plan *plan = ways->plan;
+    const struct layer *layer = plan->layer;
+    const struct ifd_gpu_winograd winograd = winograd_of(ways, patch);
+    ifd_gpu_winograd_begin_out(&winograd, ret_call);
+    const enum ifd_code code = ifd_gpu_layer_constants(plan->lowering, plan->node, layer->out_c,
+                                                       weights_row(layer), ret_call, err);
+    ifd_gpu_winograd_end_out(&winograd, plan->out, ret_call);
+    ifd_gpu_layer_bounds(plan->node, layer->activation, ret_call);
+    ifd_gpu_tail_finish(&plan->tail, ret_call);
+    if (layer->out_c % 4 == 0) {
+        ifd_gpu_define_aligned(plan->lowering, ret_call);
+    }
+    return code;
+}
+
+/* Values that are large enough for every way. */
+static enum ifd_code add_values(struct ways *ways, uint32_t count, struct ifd_err *err)
+{
+    struct ifd_lowering *base = &ways->plan->lowering->base;
+    size_t inputs = 0, sums = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (ways->blocking[i]->patch > 0) {
+            const struct ifd_gpu_winograd winograd = winograd_of(ways, ways->blocking[i]->patch);
+            const size_t in = ifd_gpu_winograd_numbers(&winograd, winograd.window.in_c);
+            const size_t out = ifd_gpu_winograd_numbers(&winograd, winograd.out_c);
+            inputs = in > inputs ? in : inputs;
+            sums = out > sums ? out : sums;
+        }
+    }
+    if (inputs == 0) {
+        return IFD_OK;
+    }
+    const enum ifd_code code = ifd_low_add_value(base, inputs * sizeof(float), &ways->inputs, err);
+    return code == IFD_OK ? ifd_low_add_value(base, sums * sizeof(float), &ways->sums, err) : code;
+}
+
+/* ---- choosing ---- */
+
+static uint32_t calls_of(const void *context, uint32_t way)
+{
+    const struct ways *ways = context;
+    return ways->blocking[way]->patch > 0 ? 3 : 1;
+}
+
+static enum ifd_code describe(const void *context, uint32_t way, uint32_t index,
+                              struct ifd_gpu_call *ret_call, struct ifd_err *err)
+{
+    const struct ways *ways = context;
+    const struct ifd_gpu_blocking *blocking = ways->blocking[way];
+    if (blocking->patch == 0) {
+        return describe_layer(ways, blocking, ret_call, err);
+    }
+    if (index == 1) {
+        return describe_products(ways, blocking, ret_call, err);
+    }
+    if (index == 2) {
+        return describe_sums(ways, blocking->patch, ret_call, err);
+    }
+    describe_inputs(ways, blocking->patch, ret_call);
+    return IFD_OK;
+}
+
+static enum ifd_code build(const struct ways *ways, uint32_t way, struct ifd_err *err)
+{
+    enum ifd_code code = IFD_OK;
+    for (uint32_t i = 0; code == IFD_OK && i < calls_of(ways, way); i++) {
+        struct ifd_gpu_call call;
+        cl_program program = NULL;
+        code = describe(ways, way, i, &call, err);
+        if (code == IFD_OK) {
+            code = ifd_gpu_build(ways->plan->lowering, &call, &program, err);
+        }
+    }
+    return code;
+}
+
+/* The best of those that every layer and every device has. */
 static uint32_t find_plain(const struct ways *ways, uint32_t count)
 {
     uint32_t way = 0;
-    while (way + 1 < count && ways->blocking[way]->kernel != IFD_GPU_conv2d) {
+    while (way + 1 < count &&
+           (ways->blocking[way]->kernel != IFD_GPU_conv2d || ways->blocking[way]->patch > 0)) {
         way++;
     }
     return way;
@@ -254,6 +386,18 @@ static void name_way(const void *context, uint32_t way, char ret[IFD_GPU_WAY_TEX
     ifd_gpu_blocking_text(ways->blocking[way], ret);
 }
 
+static bool has_winograd_window(const struct layer *layer)
+{
+    const struct ifd_low_window *w = &layer->window;
+    return !layer->is_transposed && layer->groups == 1 && w->kh == 3 && w->kw == 3 &&
+           w->stride_y == 1 && w->stride_x == 1 && w->dilation_y == 1 && w->dilation_x == 1;
+}
+
+static bool is_exact(const struct plan *plan)
+{
+    return plan->lowering->base.view->exact;
+}
+
 /* All that makes a difference to speed. */
 static void key_of(const struct plan *plan, char *ret, size_t size)
 {
@@ -261,12 +405,37 @@ static void key_of(const struct plan *plan, char *ret, size_t size)
     const struct ifd_low_window *w = &layer->window;
     (void)snprintf(
         ret, size,
-        "%s %zux%zux%zux%zu to %zux%zux%zu %zux%zu stride %zux%zu by %zux%zu groups %zu%s%s%s%s",
+        "%s %zux%zux%zux%zu to %zux%zux%zu %zux%zu stride %zux%zu by %zux%zu groups %zu%s%s%s%s%s",
         layer->name, w->batch, w->in_h, w->in_w, w->in_c, w->out_h, w->out_w, layer->out_c, w->kh,
         w->kw, w->stride_y, w->stride_x, w->dilation_y, w->dilation_x, layer->groups,
+        has_winograd_window(layer) && is_exact(plan) ? " exact" : "",
         ifd_gpu_has_f16_weights(plan->lowering, plan->node) ? " f16" : "",
         ifd_gpu_is_half(plan->lowering, plan->in) ? " from f16" : "",
         ifd_gpu_is_half(plan->lowering, plan->out) ? " to f16" : "", plan->tail.name);
+}
+
+/* Describes a way's calls once more, and keeps them as steps. The products count as those of the
+ * plain way. */
+static enum ifd_code add_steps(const struct ways *ways, uint32_t way, struct ifd_err *err)
+{
+    static const char *const before[] = {"winograd inputs", "winograd products"};
+    const struct plan *plan = ways->plan;
+    const bool is_winograd = ways->blocking[way]->patch > 0;
+    const uint64_t all = macs(plan->layer);
+    enum ifd_code code = IFD_OK;
+    for (uint32_t i = 0; code == IFD_OK && i < calls_of(ways, way); i++) {
+        struct ifd_gpu_call call;
+        code = describe(ways, way, i, &call, err);
+        if (code == IFD_OK) {
+            code = is_winograd && i < 2
+                       ? ifd_gpu_add_step(plan->lowering, &call, before[i], i * all, err)
+                       : add_step(plan, &call, is_winograd ? 0 : all, err);
+        }
+    }
+    if (!is_winograd && ifd_gpu_has_f16_weights(plan->lowering, plan->node)) {
+        plan->lowering->precision = IFD_PRECISION_FP16;
+    }
+    return code;
 }
 
 static enum ifd_code lower_f32(const struct plan *plan, struct ifd_err *err)
@@ -280,27 +449,33 @@ static enum ifd_code lower_f32(const struct plan *plan, struct ifd_err *err)
                  .group_in = group_in(layer),
                  .taps = taps(layer),
                  .is_transposed = layer->is_transposed,
-                 .has_f16_weights = ifd_gpu_has_f16_weights(plan->lowering, plan->node)}};
+                 .has_f16_weights = ifd_gpu_has_f16_weights(plan->lowering, plan->node),
+                 .takes_winograd = has_winograd_window(layer) && !is_exact(plan),
+                 .images = layer->window.batch,
+                 .out_h = layer->window.out_h,
+                 .out_w = layer->window.out_w}};
     const struct ifd_gpu_ways choice = {
         .count =
             ifd_gpu_rank_blockings(&ways.size, &plan->lowering->device->info, WAYS, ways.blocking),
+        .calls = calls_of,
         .describe = describe,
         .name = name_way,
         .context = &ways};
-    struct ifd_gpu_call call;
+    enum ifd_code code = add_values(&ways, choice.count, err);
+    if (code != IFD_OK) {
+        return code;
+    }
     char key[256];
     key_of(plan, key, sizeof(key));
     const uint32_t way = ifd_gpu_tune(plan->lowering, key, &choice);
     const uint32_t plain = find_plain(&ways, choice.count);
-    enum ifd_code code = build(&ways, way, &call, err);
+    code = build(&ways, way, err);
     /* a group may need more registers than there are */
-    if (code == IFD_UNSUPPORTED && way != plain) {
-        code = build(&ways, plain, &call, err);
+    const bool fell_back = code == IFD_UNSUPPORTED && way != plain;
+    if (fell_back) {
+        code = build(&ways, plain, err);
     }
-    if (ifd_gpu_has_f16_weights(plan->lowering, plan->node)) {
-        plan->lowering->precision = IFD_PRECISION_FP16;
-    }
-    return code == IFD_OK ? add_step(plan, &call, err) : code;
+    return code == IFD_OK ? add_steps(&ways, fell_back ? plain : way, err) : code;
 }
 
 /* node: input 0, weights 1, bias 2. in, result: values. */

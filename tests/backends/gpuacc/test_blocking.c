@@ -2,6 +2,7 @@
 #include "backends/cpuref/cpuref.h"
 #include "backends/gpuacc/gpuacc.h"
 #include "backends/gpuacc/ops/blocking.h"
+#include "backends/gpuacc/partition.h"
 #include "inferd/op_attrs.h"
 #include "engine/base/team.h"
 #include "tests/conformance/one_node.h"
@@ -16,16 +17,18 @@
 
 struct shape {
     int batch, h, w, in_c, out_c, kh, kw, stride, dilation, groups;
+    bool is_valid; /* the window stays inside of the image */
 };
 
 /* Tiles that are full and that are not, rows that are vectors and that are not, edges, groups, more
- * slices than factors. */
+ * slices than factors, patches that reach over the image. */
 static const struct shape shapes[] = {
-    {1, 7, 7, 16, 20, 1, 1, 1, 1, 1}, {2, 9, 8, 32, 136, 1, 1, 1, 1, 1},
-    {1, 12, 12, 6, 5, 1, 1, 1, 1, 1}, {1, 9, 10, 3, 16, 3, 3, 2, 1, 1},
-    {3, 5, 6, 8, 12, 3, 3, 1, 1, 1},  {1, 11, 9, 8, 33, 3, 5, 2, 2, 1},
-    {1, 6, 6, 16, 8, 3, 3, 1, 1, 2},  {1, 1, 1, 512, 12, 1, 1, 1, 1, 1},
-    {1, 13, 17, 4, 8, 2, 2, 1, 1, 1},
+    {1, 7, 7, 16, 20, 1, 1, 1, 1, 1},      {2, 9, 8, 32, 136, 1, 1, 1, 1, 1},
+    {1, 12, 12, 6, 5, 1, 1, 1, 1, 1},      {1, 9, 10, 3, 16, 3, 3, 2, 1, 1},
+    {3, 5, 6, 8, 12, 3, 3, 1, 1, 1},       {1, 11, 9, 8, 33, 3, 5, 2, 2, 1},
+    {1, 6, 6, 16, 8, 3, 3, 1, 1, 2},       {1, 1, 1, 512, 12, 1, 1, 1, 1, 1},
+    {1, 13, 17, 4, 8, 2, 2, 1, 1, 1},      {2, 7, 9, 10, 33, 3, 3, 1, 1, 1},
+    {1, 8, 11, 8, 9, 3, 3, 1, 1, 1, true},
 };
 
 struct layer {
@@ -44,29 +47,49 @@ static const float *numbers(uint32_t seed)
     return content[seed];
 }
 
-static int out_size(int in, int stride)
+static int out_size(const struct shape *s, int in, int window)
 {
-    return (in + stride - 1) / stride;
+    const int seen = s->is_valid ? in - (window - 1) * s->dilation : in;
+    return (seen + s->stride - 1) / s->stride;
+}
+
+static int64_t out_h(const struct shape *s)
+{
+    return out_size(s, s->h, s->kh);
+}
+
+static int64_t out_w(const struct shape *s)
+{
+    return out_size(s, s->w, s->kw);
 }
 
 static void make_layer(const struct shape *s, struct layer *ret)
 {
-    *ret = (struct layer){.attrs = {.window = {.padding = IFD_PAD_SAME,
-                                               .stride_h = s->stride,
-                                               .stride_w = s->stride,
-                                               .dilation_h = s->dilation,
-                                               .dilation_w = s->dilation},
-                                    .activation = IFD_ACT_RELU6}};
+    *ret =
+        (struct layer){.attrs = {.window = {.padding = s->is_valid ? IFD_PAD_VALID : IFD_PAD_SAME,
+                                            .stride_h = s->stride,
+                                            .stride_w = s->stride,
+                                            .dilation_h = s->dilation,
+                                            .dilation_w = s->dilation},
+                                 .activation = IFD_ACT_RELU6}};
     ret->in = (struct ifd_desc){.dtype = IFD_F32, .shape = {4, {s->batch, s->h, s->w, s->in_c}}};
     ret->weights = (struct ifd_desc){.dtype = IFD_F32,
                                      .shape = {4, {s->out_c, s->kh, s->kw, s->in_c / s->groups}}};
     ret->bias = (struct ifd_desc){.dtype = IFD_F32, .shape = {1, {s->out_c}}};
-    ret->out = (struct ifd_desc){
-        .dtype = IFD_F32,
-        .shape = {4, {s->batch, out_size(s->h, s->stride), out_size(s->w, s->stride), s->out_c}}};
+    ret->out =
+        (struct ifd_desc){.dtype = IFD_F32, .shape = {4, {s->batch, out_h(s), out_w(s), s->out_c}}};
     ret->x = numbers(0);
     ret->w = numbers(1);
     ret->b = numbers(2);
+}
+
+static void make_node(const struct layer *layer, struct one_node *ret)
+{
+    one_node_init(ret, "layer", IFD_OP_CONV2D, &layer->attrs);
+    one_node_add_input(ret, &layer->in, layer->x, false);
+    one_node_add_input(ret, &layer->weights, layer->w, true);
+    one_node_add_input(ret, &layer->bias, layer->b, true);
+    one_node_add_output(ret, &layer->out);
 }
 
 /* Into ret_out, which has room for TENSOR numbers; returns how many there are. */
@@ -77,12 +100,8 @@ static size_t compute(const struct ifd_backend *backend, struct ifd_device *devi
     struct ifd_team *team = NULL;
     struct ifd_err err = {0};
     REQUIRE_OK(ifd_team_create(1, ifd_alloc_system(), &team, &err), &err);
-    one_node_init(&node, "layer", IFD_OP_CONV2D, &layer->attrs);
+    make_node(layer, &node);
     node.view.precision = precision;
-    one_node_add_input(&node, &layer->in, layer->x, false);
-    one_node_add_input(&node, &layer->weights, layer->w, true);
-    one_node_add_input(&node, &layer->bias, layer->b, true);
-    one_node_add_output(&node, &layer->out);
     REQUIRE_OK(one_node_run(&node, backend, device, team, false, &err), &err);
     const size_t count = node.output_bytes[0] / sizeof(float);
     REQUIRE(count <= TENSOR);
@@ -92,7 +111,15 @@ static size_t compute(const struct ifd_backend *backend, struct ifd_device *devi
     return count;
 }
 
-static void expect_same(const float *got, const float *want, size_t count, const char *way)
+/* By Winograd's algorithm: 80 times the rounding error of sums of numbers up to 1 (CpuAcc's bound,
+ * cpuacc/kernels/kernels.h). */
+static double limit_of(const struct ifd_gpu_blocking *blocking, const struct shape *s)
+{
+    return blocking->patch > 0 ? 80.0 * (9 * s->in_c + 4) * 0x1p-24 : 0;
+}
+
+static void expect_same(const float *got, const float *want, size_t count, const char *way,
+                        double limit)
 {
     double range = 1, worst = 0;
     for (size_t i = 0; i < count; i++) {
@@ -100,20 +127,26 @@ static void expect_same(const float *got, const float *want, size_t count, const
         worst = off > worst || isnan(off) ? off : worst;
         range = fmax(range, fabs((double)want[i]));
     }
-    if (!(worst <= OF_RANGE * range)) {
+    limit = fmax(limit, OF_RANGE * range);
+    if (!(worst <= limit)) {
         (void)fprintf(stderr, "%s: differs by %g of %g\n", way, worst, range);
     }
-    EXPECT(worst <= OF_RANGE * range);
+    EXPECT(worst <= limit);
 }
 
 static struct ifd_gpu_conv_size size_of(const struct shape *s)
 {
-    return (struct ifd_gpu_conv_size){
-        .pixels = (size_t)(s->batch * out_size(s->h, s->stride) * out_size(s->w, s->stride)),
-        .out_c = (size_t)s->out_c,
-        .groups = (size_t)s->groups,
-        .group_in = (size_t)(s->in_c / s->groups),
-        .taps = (size_t)(s->kh * s->kw)};
+    return (struct ifd_gpu_conv_size){.pixels = (size_t)(s->batch * out_h(s) * out_w(s)),
+                                      .out_c = (size_t)s->out_c,
+                                      .groups = (size_t)s->groups,
+                                      .group_in = (size_t)(s->in_c / s->groups),
+                                      .taps = (size_t)(s->kh * s->kw),
+                                      .takes_winograd = s->kh == 3 && s->kw == 3 &&
+                                                        s->stride == 1 && s->dilation == 1 &&
+                                                        s->groups == 1,
+                                      .images = (size_t)s->batch,
+                                      .out_h = (size_t)out_h(s),
+                                      .out_w = (size_t)out_w(s)};
 }
 
 /* Every step-th blocking. */
@@ -140,7 +173,7 @@ static void compare_blockings(uint32_t step)
                 if (ifd_gpu_blocking_fits(&blocking[k], &size, &device->info)) {
                     (void)compute(&ifd_backend_gpuacc, device, &layer,
                                   p ? IFD_PRECISION_FP16 : IFD_PRECISION_F32, got);
-                    expect_same(got, want, numbers_out, way);
+                    expect_same(got, want, numbers_out, way, limit_of(&blocking[k], &shapes[i]));
                     ran++;
                 }
             }
@@ -192,12 +225,78 @@ static void the_best_rank_first(void)
     EXPECT_INT(ifd_gpu_rank_blockings(&size, &info, 64, all), 4); /* those without groups */
 }
 
+/* Steps of a layer, if it may be computed that way; the kernel of the first one. */
+static uint32_t steps_by(const char *way, bool exact, enum ifd_gpu_kernel *ret_kernel)
+{
+    static const struct shape shape = {1, 9, 10, 16, 8, 3, 3, 1, 1, 1, false};
+    static struct one_node node; /* large */
+    struct ifd_device *device = one_node_open(&ifd_backend_gpuacc);
+    struct ifd_partition *partition = NULL;
+    struct ifd_partition_info info = {0};
+    struct ifd_err err = {0};
+    struct layer layer;
+    make_layer(&shape, &layer);
+    make_node(&layer, &node);
+    node.view.exact = exact;
+    device->tuner.only = way;
+    REQUIRE_OK(ifd_backend_gpuacc.compile(device, &node.view, NULL, &partition, &info, &err), &err);
+    *ret_kernel = partition->step[0].kernel;
+    ifd_backend_gpuacc.release(partition);
+    ifd_backend_gpuacc.close(device);
+    one_node_finish(&node);
+    return info.step_count;
+}
+
+static void winograd_is_for_those_who_accept_its_roundings(void)
+{
+    enum ifd_gpu_kernel kernel = IFD_GPU_KERNEL_COUNT;
+    EXPECT_INT(steps_by("winograd4 conv2d 8x4 0x0x0 0", false, &kernel), 3);
+    EXPECT_INT(kernel, IFD_GPU_winograd_in);
+    EXPECT_INT(steps_by("winograd4 conv2d 8x4 0x0x0 0", true, &kernel), 1);
+    EXPECT(kernel != IFD_GPU_winograd_in);
+}
+
+/* The estimate knows where fewer products pay: with many channels and patches. */
+static void winograd_ranks_first_where_it_pays(void)
+{
+    const struct ifd_gpu_info info = {.is_gpu = true,
+                                      .compute_units = 132,
+                                      .clock_mhz = 1980,
+                                      .max_group = 1024,
+                                      .local_bytes = 48 << 10,
+                                      .max_buffer = (size_t)1 << 34,
+                                      .memory_bytes = (uint64_t)80 << 30};
+    struct ifd_gpu_conv_size size = {.pixels = 32 * 28 * 28,
+                                     .out_c = 256,
+                                     .groups = 1,
+                                     .group_in = 256,
+                                     .taps = 9,
+                                     .takes_winograd = true,
+                                     .images = 32,
+                                     .out_h = 28,
+                                     .out_w = 28};
+    const struct ifd_gpu_blocking *best = NULL;
+    EXPECT_INT(ifd_gpu_rank_blockings(&size, &info, 1, &best), 1);
+    EXPECT_INT(best->patch, 4);
+    size.takes_winograd = false;
+    EXPECT_INT(ifd_gpu_rank_blockings(&size, &info, 1, &best), 1);
+    EXPECT_INT(best->patch, 0);
+    size.takes_winograd = true; /* one small image: launches cost more */
+    size.images = 1;
+    size.out_h = size.out_w = 4;
+    size.pixels = 16;
+    EXPECT_INT(ifd_gpu_rank_blockings(&size, &info, 1, &best), 1);
+    EXPECT_INT(best->patch, 0);
+}
+
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
         T(every_blocking_computes_what_the_reference_does),
         T(some_blockings_compute_what_the_reference_does),
         T(the_best_rank_first),
+        T(winograd_is_for_those_who_accept_its_roundings),
+        T(winograd_ranks_first_where_it_pays),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }
