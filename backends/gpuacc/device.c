@@ -200,6 +200,7 @@ static void read_info(struct ifd_device *device, const struct candidate *chosen)
                 : has_extension(cl, device->id, "cl_arm_integer_dot_product_int8")
                     ? IFD_GPU_DOT_ARM
                     : IFD_GPU_DOT_NONE;
+    info->has_fp16 = has_extension(cl, device->id, "cl_khr_fp16");
     info->has_mma = compute_capability(cl, device->id) >= 8;
     info->local_bytes = local < SIZE_MAX ? (size_t)local : SIZE_MAX;
     info->divides_exactly = (floats & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) != 0;
@@ -218,6 +219,12 @@ static enum ifd_code open_chosen(struct ifd_device *device, const struct candida
     cl_int error = CL_SUCCESS;
     device->id = chosen->id;
     read_info(device, chosen);
+    device->sums_fp16 = options->sums == IFD_GPU_SUMS_FP16;
+    if (device->sums_fp16 && !device->info.has_fp16) {
+        return ifd_fail(err, IFD_INVALID,
+                        "sums: got \"fp16\", but device \"%s\" has no cl_khr_fp16",
+                        device->info.name);
+    }
     device->maps = !options->copies && device->info.shares_memory;
     if (options->record == IFD_GPU_RECORD_ALWAYS ||
         (options->record == IFD_GPU_RECORD_AUTO && device->info.is_gpu)) {

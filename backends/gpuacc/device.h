@@ -21,6 +21,7 @@ struct ifd_gpu_info {
     size_t max_buffer;  /* bytes of one buffer */
     size_t local_bytes; /* of local memory of a work group */
     enum ifd_gpu_dot dot;
+    bool has_fp16;         /* cl_khr_fp16: arithmetic in half precision */
     bool has_mma;          /* NVIDIA's PTX with mma.m16n8k16 (kernels/conv_mma.cl) */
     bool divides_exactly;  /* it can round quotients and roots of floats correctly */
     uint64_t memory_bytes; /* of the device */
@@ -50,6 +51,7 @@ struct ifd_device {
     struct ifd_gpu_info info;
     const char *cache;                 /* folder of the program cache (cache.h); NULL: none */
     uint64_t timeout_ns;               /* of a wait for the device (context.h) */
+    bool sums_fp16;                    /* layers sum in half precision, if the model's may */
     bool maps;                         /* the host copies to and from its memory in place */
     struct ifd_cl_recording recording; /* zeroed: every kernel is launched by a call (record.h) */
     struct ifd_mutex lock;             /* of both lists: */
@@ -63,11 +65,15 @@ struct ifd_device {
  *  a launch costs little. */
 enum ifd_gpu_record_choice { IFD_GPU_RECORD_AUTO, IFD_GPU_RECORD_ALWAYS, IFD_GPU_RECORD_NEVER };
 
+/** In which type layers sum up with --precision fp16. */
+enum ifd_gpu_sums_choice { IFD_GPU_SUMS_F32, IFD_GPU_SUMS_FP16 };
+
 /** What a user told GpuAcc. */
 struct ifd_gpu_options {
     const char *device;      /* which one; NULL: see below */
     const char *cache;       /* folder for built programs; NULL: none */
     uint64_t timeout_ms;     /* 0: IFD_GPU_TIMEOUT_MS */
+    uint32_t sums;           /* enum ifd_gpu_sums_choice */
     bool copies;             /* by commands, also where host and device share memory */
     uint32_t record;         /* enum ifd_gpu_record_choice */
     uint32_t tuning;         /* level (tuner.h) */

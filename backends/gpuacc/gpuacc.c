@@ -55,6 +55,8 @@ static enum ifd_code read_options(const struct ifd_host *host, struct ifd_gpu_op
     static const char *const records[] = {[IFD_GPU_RECORD_AUTO] = "auto",
                                           [IFD_GPU_RECORD_ALWAYS] = "always",
                                           [IFD_GPU_RECORD_NEVER] = "never"};
+    static const char *const sums[] = {
+        [IFD_GPU_SUMS_F32] = "f32", [IFD_GPU_SUMS_FP16] = "fp16", NULL};
     enum ifd_code code = IFD_OK;
     uint32_t transfer = 0;
     for (uint32_t i = 0; code == IFD_OK && i < host->option_count; i++) {
@@ -70,6 +72,8 @@ static enum ifd_code read_options(const struct ifd_host *host, struct ifd_gpu_op
             ret->copies = transfer == 1;
         } else if (strcmp(option->key, "record") == 0) {
             code = read_word(option, records, &ret->record, err);
+        } else if (strcmp(option->key, "sums") == 0) {
+            code = read_word(option, sums, &ret->sums, err);
         } else if (strcmp(option->key, "tuning-file") == 0) {
             ret->tuning_file = option->value;
         } else if (strcmp(option->key, "tuning") == 0) {
@@ -77,7 +81,7 @@ static enum ifd_code read_options(const struct ifd_host *host, struct ifd_gpu_op
         } else {
             code = ifd_fail(err, IFD_INVALID,
                             "no option \"%s\": GpuAcc has device, cache, timeout-ms, transfer, "
-                            "record, tuning and tuning-file",
+                            "record, sums, tuning and tuning-file",
                             option->key);
         }
     }

@@ -4,7 +4,8 @@
 // A tensor is two parameters: its buffer, and the element at which it begins in there.
 //
 // REAL_IN, REAL_B, REAL_OUT: how the first and the second operand and the result of a kernel are
-// stored, float or half (REAL_T0 and so on: those of a tail). All arithmetic is in float.
+// stored, float or half (REAL_T0 and so on: those of a tail). Arithmetic is in float, but where
+// SUMS16 says otherwise.
 //
 // ALIGNED: all tensors begin at multiples of 4 elements, and their rows are multiples of 4. vload4
 // promises the compiler less, and then costs four loads.
@@ -63,6 +64,18 @@ inline float4 load4_weights(global const weight_t *w) { return load4_halves(w); 
 #else
 typedef float weight_t;
 inline float4 load4_weights(global const weight_t *w) { return *(global const float4 *)w; }
+#endif
+
+// Factors and sums of layers. SUMS16: half precision, where the device has cl_khr_fp16.
+#ifdef SUMS16
+#pragma OPENCL EXTENSION cl_khr_fp16 : enable
+typedef half sum1;
+typedef half4 sum4;
+#define SUM4(v) convert_half4(v)
+#else
+typedef float sum1;
+typedef float4 sum4;
+#define SUM4(v) (v)
 #endif
 
 #ifdef ALIGNED
@@ -162,8 +175,8 @@ inline int window_sees(int begin, int tap, int stride, int dilation, int size)
         const int stride_x, const int dilation_y, const int dilation_x, const int pad_top,         \
         const int pad_left, const float lo, const float hi
 
-// MATRICES: several products in one call, whose operands and results lie one behind the other; which
-// one is the third index of the work item. Only with POINTWISE, and without a bias.
+// MATRICES: several products in one call, whose operands and results lie one behind the other;
+// which one is the third index of the work item. Only with POINTWISE, and without a bias.
 #ifdef MATRICES
 #define BIAS(c) (float4)(0.0f)
 #define CONV_MATRIX                                                                                \

@@ -13,9 +13,9 @@
 // One input channel: lane of in[], times its row of weights.
 #define MAC(lane, channel)                                                                         \
     {                                                                                              \
-        const float4 weight = load4_weights(row + (channel)*w_row);                                \
+        const sum4 weight = SUM4(load4_weights(row + (channel)*w_row));                            \
         for (int k = 0; k < PIXELS; k++) {                                                         \
-            acc[k] = mad((float4)(in[k].lane), weight, acc[k]);                                    \
+            acc[k] = mad((sum4)(in[k].lane), weight, acc[k]);                                      \
         }                                                                                          \
     }
 
@@ -28,14 +28,14 @@ kernel void conv2d(CONV_PARAMS TAIL_PARAMS)
     }
     CONV_MATRIX
     x += x_at + oc / group_out * group_in;
-    float4 acc[PIXELS];
+    sum4 acc[PIXELS];
     int top[PIXELS], left[PIXELS], image[PIXELS];
     for (int k = 0; k < PIXELS; k++) {
         const int pixel = min(first + k, pixels - 1);
         top[k] = window_begin(pixel / out_w % out_h, stride_y, pad_top);
         left[k] = window_begin(pixel % out_w, stride_x, pad_left);
         image[k] = pixel / out_w / out_h * in_h;
-        acc[k] = BIAS(oc);
+        acc[k] = SUM4(BIAS(oc));
     }
     for (int tap = 0; tap < kh * kw; tap++) {
         global const weight_t *row = w + tap * group_in * w_row + oc;
@@ -51,9 +51,9 @@ kernel void conv2d(CONV_PARAMS TAIL_PARAMS)
         }
         int ic = 0;
         for (; ic + 4 <= group_in; ic += 4) {
-            float4 in[PIXELS];
+            sum4 in[PIXELS];
             for (int k = 0; k < PIXELS; k++) {
-                in[k] = SEES(k) ? load4_full(x + at[k] + ic) : (float4)(0.0f);
+                in[k] = SEES(k) ? SUM4(load4_full(x + at[k] + ic)) : (sum4)(0.0f);
             }
             MAC(s0, ic)
             MAC(s1, ic + 1)
@@ -61,7 +61,7 @@ kernel void conv2d(CONV_PARAMS TAIL_PARAMS)
             MAC(s3, ic + 3)
         }
         for (; ic < group_in; ic++) {
-            float4 in[PIXELS];
+            sum4 in[PIXELS];
             for (int k = 0; k < PIXELS; k++) {
                 in[k].s0 = SEES(k) ? load1(x + at[k] + ic) : 0.0f;
             }
@@ -70,7 +70,7 @@ kernel void conv2d(CONV_PARAMS TAIL_PARAMS)
     }
     for (int k = 0; k < PIXELS && first + k < pixels; k++) {
         const int n = out_c - oc, e = (first + k) * out_c + oc;
-        float4 v = clamp4(acc[k], lo, hi);
+        float4 v = clamp4(convert_float4(acc[k]), lo, hi);
         TAIL(v, e, oc, n)
         store4(v, y + y_at + e, n);
     }

@@ -11,9 +11,9 @@
 
 #define MAC(lane, channel)                                                                         \
     {                                                                                              \
-        const float4 weight = load4_weights(row + (d + channel) * w_row);                          \
+        const sum4 weight = SUM4(load4_weights(row + (d + channel) * w_row));                      \
         for (int k = 0; k < PIXELS; k++) {                                                         \
-            acc[k] = mad((float4)(in[k].lane), weight, acc[k]);                                    \
+            acc[k] = mad((sum4)(in[k].lane), weight, acc[k]);                                      \
         }                                                                                          \
     }
 
@@ -27,14 +27,14 @@ kernel void conv2d_slim(CONV_PARAMS TAIL_PARAMS)
     const int oc = min(((int)get_group_id(0) * COLUMNS + item % COLUMNS) * 4, w_row - 4);
     const int first = ((int)get_group_id(1) * ROWS + item / COLUMNS % ROWS) * PIXELS;
     global const real_in *group = x + x_at + oc / group_out * group_in;
-    float4 acc[PIXELS];
+    sum4 acc[PIXELS];
     int at[PIXELS]; // where the pixel lies that a tap sees; -1: outside
 #ifndef POINTWISE
     int top[PIXELS], left[PIXELS], image[PIXELS];
 #endif
     for (int k = 0; k < PIXELS; k++) {
         const int pixel = min(first + k, pixels - 1);
-        acc[k] = (float4)(0.0f);
+        acc[k] = (sum4)(0.0f);
 #ifdef POINTWISE
         at[k] = pixel * in_c;
 #else
@@ -55,12 +55,12 @@ kernel void conv2d_slim(CONV_PARAMS TAIL_PARAMS)
         do {
             global const weight_t *row = w + (tap * group_in + ic) * w_row + oc;
             for (int d = 0; d < DEPTH; d += 4) {
-                float4 in[PIXELS];
+                sum4 in[PIXELS];
                 for (int k = 0; k < PIXELS; k++) {
 #ifdef POINTWISE
-                    in[k] = load4_full(group + at[k] + ic + d);
+                    in[k] = SUM4(load4_full(group + at[k] + ic + d));
 #else
-                    in[k] = at[k] >= 0 ? load4_full(group + at[k] + ic + d) : (float4)(0.0f);
+                    in[k] = at[k] >= 0 ? SUM4(load4_full(group + at[k] + ic + d)) : (sum4)(0.0f);
 #endif
                 }
                 MAC(s0, 0)
@@ -74,7 +74,7 @@ kernel void conv2d_slim(CONV_PARAMS TAIL_PARAMS)
         ic %= group_in;
     }
     for (int k = 0; k < PIXELS; k++) {
-        sums[k * ITEMS + item] = acc[k];
+        sums[k * ITEMS + item] = convert_float4(acc[k]);
     }
     barrier(CLK_LOCAL_MEM_FENCE);
     for (int i = item; i < PIXELS * PLACES; i += ITEMS) {

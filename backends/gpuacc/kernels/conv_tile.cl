@@ -17,20 +17,20 @@
 
 #define FETCH(k0)                                                                                  \
     for (int i = 0; i < X_FETCHES; i++) {                                                          \
-        next_x[i] = fetch4(x + base[i], (k0) + x_lane, factors, top[i], left[i], in_h, in_w, in_c, \
-                           kw, dilation_y, dilation_x);                                            \
+        next_x[i] = SUM4(fetch4(x + base[i], (k0) + x_lane, factors, top[i], left[i], in_h, in_w,  \
+                                in_c, kw, dilation_y, dilation_x));                                \
     }                                                                                              \
     for (int i = 0; i < W_FETCHES; i++) {                                                          \
         const int k = (k0) + w_line + i * (ITEMS / W_LANES);                                       \
-        next_w[i] = k < factors && w_c < w_row ? load4_weights(w + k * w_row + w_c)                \
-                                               : (float4)(0.0f);                                   \
+        next_w[i] = k < factors && w_c < w_row ? SUM4(load4_weights(w + k * w_row + w_c))          \
+                                               : (sum4)(0.0f);                                     \
     }
 
 __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 kernel void conv2d_tile(CONV_PARAMS TAIL_PARAMS)
 {
-    local float4 tile_x[DEPTH * X_PITCH / 4], tile_w[DEPTH * W_LANES];
-    local float *const to_x = (local float *)tile_x;
+    local sum4 tile_x[DEPTH * X_PITCH / 4], tile_w[DEPTH * W_LANES];
+    local sum1 *const to_x = (local sum1 *)tile_x;
     const int item = (int)get_local_id(0);
     const int column = item % COLUMNS, line = item / COLUMNS;
     const int first_c = (int)get_group_id(0) * TILE_WIDTH, first = (int)get_group_id(1) * TILE_ROWS;
@@ -51,13 +51,13 @@ kernel void conv2d_tile(CONV_PARAMS TAIL_PARAMS)
         left[i] = pixel % out_w * stride_x - pad_left;
 #endif
     }
-    float4 acc[PIXELS][CHANNELS / 4];
+    sum4 acc[PIXELS][CHANNELS / 4];
     for (int p = 0; p < PIXELS; p++) {
         for (int c = 0; c < CHANNELS / 4; c++) {
-            acc[p][c] = (float4)(0.0f);
+            acc[p][c] = (sum4)(0.0f);
         }
     }
-    float4 next_x[X_FETCHES], next_w[W_FETCHES];
+    sum4 next_x[X_FETCHES], next_w[W_FETCHES];
     FETCH(0)
     for (int k0 = 0; k0 < factors; k0 += DEPTH) {
         barrier(CLK_LOCAL_MEM_FENCE);
@@ -77,17 +77,17 @@ kernel void conv2d_tile(CONV_PARAMS TAIL_PARAMS)
         }
 #pragma unroll
         for (int k = 0; k < DEPTH; k++) {
-            float4 weight[CHANNELS / 4];
+            sum4 weight[CHANNELS / 4];
             for (int c = 0; c < CHANNELS / 4; c++) {
                 weight[c] = tile_w[k * W_LANES + c * COLUMNS + column];
             }
             for (int p = 0; p < PIXELS / 4; p++) {
-                const float4 in = tile_x[k * (X_PITCH / 4) + p * ROWS + line];
+                const sum4 in = tile_x[k * (X_PITCH / 4) + p * ROWS + line];
                 for (int c = 0; c < CHANNELS / 4; c++) {
-                    acc[4 * p][c] = mad((float4)(in.s0), weight[c], acc[4 * p][c]);
-                    acc[4 * p + 1][c] = mad((float4)(in.s1), weight[c], acc[4 * p + 1][c]);
-                    acc[4 * p + 2][c] = mad((float4)(in.s2), weight[c], acc[4 * p + 2][c]);
-                    acc[4 * p + 3][c] = mad((float4)(in.s3), weight[c], acc[4 * p + 3][c]);
+                    acc[4 * p][c] = mad((sum4)(in.s0), weight[c], acc[4 * p][c]);
+                    acc[4 * p + 1][c] = mad((sum4)(in.s1), weight[c], acc[4 * p + 1][c]);
+                    acc[4 * p + 2][c] = mad((sum4)(in.s2), weight[c], acc[4 * p + 2][c]);
+                    acc[4 * p + 3][c] = mad((sum4)(in.s3), weight[c], acc[4 * p + 3][c]);
                 }
             }
         }
@@ -98,7 +98,7 @@ kernel void conv2d_tile(CONV_PARAMS TAIL_PARAMS)
             const int c = first_c + i * (COLUMNS * 4) + column * 4;
             if (pixel < pixels && c < out_c) {
                 const int e = pixel * out_c + c, n = out_c - c;
-                float4 v = clamp4(acc[p][i] + BIAS(c), lo, hi);
+                float4 v = clamp4(convert_float4(acc[p][i]) + BIAS(c), lo, hi);
                 TAIL(v, e, c, n)
                 store4(v, y + y_at + e, n);
             }

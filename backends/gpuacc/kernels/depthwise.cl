@@ -40,9 +40,9 @@ kernel void depthwise(global const real_in *x, const uint x_at, global const flo
     const int top = line % out_h * stride_y - pad_top;
     const int left = out_x * STRIDE_X - pad_left;
     x += x_at + line / out_h * in_h * in_w * in_c;
-    float4 acc[PIXELS];
+    sum4 acc[PIXELS];
     for (int k = 0; k < PIXELS; k++) {
-        acc[k] = vload4(0, bias + c);
+        acc[k] = SUM4(vload4(0, bias + c));
     }
 #ifdef FITS
 #pragma unroll
@@ -52,9 +52,9 @@ kernel void depthwise(global const real_in *x, const uint x_at, global const flo
         const bool sees_y = in_y >= 0 && in_y < in_h;
         global const real_in *row = x + (sees_y ? in_y : 0) * in_w * in_c;
 #define SEEN(in_x)                                                                                 \
-    (sees_y && (in_x) >= 0 && (in_x) < in_w ? LOAD(row + (in_x)*in_c, c, n) : (float4)(0.0f))
+    (sees_y && (in_x) >= 0 && (in_x) < in_w ? SUM4(LOAD(row + (in_x)*in_c, c, n)) : (sum4)(0.0f))
 #ifdef FITS
-        float4 in[SPAN];
+        sum4 in[SPAN];
 #pragma unroll
         for (int i = 0; i < SPAN; i++) {
             in[i] = SEEN(left + i);
@@ -65,7 +65,7 @@ kernel void depthwise(global const real_in *x, const uint x_at, global const flo
 #define INPUT(i) SEEN(left + (i))
 #endif
         for (int kx = 0; kx < KW; kx++) {
-            const float4 weight = load4_float(w + (ky * KW + kx) * out_c + c, n);
+            const sum4 weight = SUM4(load4_float(w + (ky * KW + kx) * out_c + c, n));
             for (int k = 0; k < PIXELS; k++) {
                 acc[k] = mad(INPUT(k * STRIDE_X + kx * DILATION_X), weight, acc[k]);
             }
@@ -73,7 +73,7 @@ kernel void depthwise(global const real_in *x, const uint x_at, global const flo
     }
     for (int k = 0; k < PIXELS && out_x + k < out_w; k++) {
         const int e = (line * out_w + out_x + k) * out_c + c;
-        float4 v = clamp4(acc[k], lo, hi);
+        float4 v = clamp4(convert_float4(acc[k]), lo, hi);
         TAIL(v, e, c, n)
         store4(v, y + y_at + e, n);
     }

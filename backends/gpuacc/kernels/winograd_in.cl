@@ -1,7 +1,6 @@
-// Winograd's algorithm for 3x3 windows of stride 1, before the products (ops/winograd.h): patches of
-// the input, transformed. Work item: a patch of EDGE x EDGE pixels times 4 channels. Value p of patch
-// t lies in row t of matrix p; rows are filled with zeros up to row vectors
-// of 4 channels.
+// Winograd's algorithm for 3x3 windows of stride 1, before the products (ops/winograd.h): patches
+// of the input, transformed. Work item: a patch of EDGE x EDGE pixels times 4 channels. Value p of
+// patch t lies in row t of matrix p; a row is filled with zeros up to row vectors of 4 channels.
 //
 // PATCH: 2 or 4, the output pixels along a side of a patch.
 

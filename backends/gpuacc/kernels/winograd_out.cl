@@ -1,6 +1,6 @@
-// Winograd's algorithm, after the products (ops/winograd.h, winograd_in.cl): sums, transformed back.
-// Work item: a patch of PATCH x PATCH output pixels times 4 channels. Sum p of patch t lies in row t
-// of matrix p; rows have row vectors of 4 channels.
+// Winograd's algorithm, after the products (ops/winograd.h, winograd_in.cl): sums, transformed
+// back. Work item: a patch of PATCH x PATCH output pixels times 4 channels. Sum p of patch t lies
+// in row t of matrix p; a row has row vectors of 4 channels.
 
 #define EDGE (PATCH + 2)
 

@@ -227,6 +227,7 @@ static enum ifd_code describe_layer(const struct ways *ways,
     if (ifd_gpu_has_f16_weights(ways->plan->lowering, ways->plan->node)) {
         ifd_gpu_define(ret_call, "#define W16\n");
     }
+    ifd_gpu_define_sums(ways->plan->lowering, ways->plan->node, ret_call);
     const enum ifd_code code = add_args(ways->plan, ret_call, err);
     /* fewer than 4 channels are never loaded as vectors */
     if (layer->out_c % 4 == 0 && (group_in(layer) % 4 == 0 || group_in(layer) < 4)) {
@@ -403,15 +404,17 @@ static void key_of(const struct plan *plan, char *ret, size_t size)
 {
     const struct layer *layer = plan->layer;
     const struct ifd_low_window *w = &layer->window;
-    (void)snprintf(
-        ret, size,
-        "%s %zux%zux%zux%zu to %zux%zux%zu %zux%zu stride %zux%zu by %zux%zu groups %zu%s%s%s%s%s",
-        layer->name, w->batch, w->in_h, w->in_w, w->in_c, w->out_h, w->out_w, layer->out_c, w->kh,
-        w->kw, w->stride_y, w->stride_x, w->dilation_y, w->dilation_x, layer->groups,
-        has_winograd_window(layer) && is_exact(plan) ? " exact" : "",
-        ifd_gpu_has_f16_weights(plan->lowering, plan->node) ? " f16" : "",
-        ifd_gpu_is_half(plan->lowering, plan->in) ? " from f16" : "",
-        ifd_gpu_is_half(plan->lowering, plan->out) ? " to f16" : "", plan->tail.name);
+    (void)snprintf(ret, size,
+                   "%s %zux%zux%zux%zu to %zux%zux%zu %zux%zu stride %zux%zu by %zux%zu groups "
+                   "%zu%s%s%s%s%s%s",
+                   layer->name, w->batch, w->in_h, w->in_w, w->in_c, w->out_h, w->out_w,
+                   layer->out_c, w->kh, w->kw, w->stride_y, w->stride_x, w->dilation_y,
+                   w->dilation_x, layer->groups,
+                   has_winograd_window(layer) && is_exact(plan) ? " exact" : "",
+                   ifd_gpu_has_f16_weights(plan->lowering, plan->node) ? " f16" : "",
+                   plan->lowering->device->sums_fp16 ? " sums" : "",
+                   ifd_gpu_is_half(plan->lowering, plan->in) ? " from f16" : "",
+                   ifd_gpu_is_half(plan->lowering, plan->out) ? " to f16" : "", plan->tail.name);
 }
 
 /* Describes a way's calls once more, and keeps them as steps. The products count as those of the

@@ -89,6 +89,7 @@ static enum ifd_code depthwise_lower(struct ifd_gpu_lowering *lowering,
     const uint32_t out = ifd_gpu_take_tail(lowering, node->output_value[0], &tail);
     const size_t pixels = choose_pixels(&lowering->device->info, &w, channels);
     define(&w, pixels, channels, dtype, &call);
+    ifd_gpu_define_sums(lowering, &node->view, &call);
     ifd_gpu_in(&call, node->input_value[0]);
     code = add_constants(lowering, &node->view, channels, &call, err);
     if (code != IFD_OK) {

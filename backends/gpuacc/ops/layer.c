@@ -55,6 +55,15 @@ bool ifd_gpu_has_f16_weights(const struct ifd_gpu_lowering *lowering,
     return lowering->base.view->precision == IFD_PRECISION_FP16 && node->output[0].dtype == IFD_F32;
 }
 
+void ifd_gpu_define_sums(struct ifd_gpu_lowering *lowering, const struct ifd_node_view *node,
+                         struct ifd_gpu_call *call)
+{
+    if (lowering->device->sums_fp16 && ifd_gpu_has_f16_weights(lowering, node)) {
+        ifd_gpu_define(call, "#define SUMS16\n");
+        lowering->precision = IFD_PRECISION_FP16;
+    }
+}
+
 /* ---- constants ---- */
 
 /* The node's attributes, views of operands and scales stay as long as the partition. */

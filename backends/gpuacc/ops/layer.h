@@ -15,6 +15,10 @@ bool ifd_gpu_layer_takes(const struct ifd_node_view *node, int32_t activation,
 bool ifd_gpu_has_f16_weights(const struct ifd_gpu_lowering *lowering,
                              const struct ifd_node_view *node);
 
+/** Defines the type of a layer's sums, f32 or as the user and the model's owner allow. */
+void ifd_gpu_define_sums(struct ifd_gpu_lowering *lowering, const struct ifd_node_view *node,
+                         struct ifd_gpu_call *call);
+
 /** Is it a layer of 8 bits? */
 bool ifd_gpu_is_q8(enum ifd_dtype dtype);
 /** The OpenCL type of 8-bit elements. Static. */

@@ -17,18 +17,18 @@
 
 struct shape {
     int batch, h, w, in_c, out_c, kh, kw, stride, dilation, groups;
-    bool is_valid; /* the window stays inside of the image */
+    int valid; /* 1: the window stays inside of the image */
 };
 
 /* Tiles that are full and that are not, rows that are vectors and that are not, edges, groups, more
  * slices than factors, patches that reach over the image. */
 static const struct shape shapes[] = {
-    {1, 7, 7, 16, 20, 1, 1, 1, 1, 1},      {2, 9, 8, 32, 136, 1, 1, 1, 1, 1},
-    {1, 12, 12, 6, 5, 1, 1, 1, 1, 1},      {1, 9, 10, 3, 16, 3, 3, 2, 1, 1},
-    {3, 5, 6, 8, 12, 3, 3, 1, 1, 1},       {1, 11, 9, 8, 33, 3, 5, 2, 2, 1},
-    {1, 6, 6, 16, 8, 3, 3, 1, 1, 2},       {1, 1, 1, 512, 12, 1, 1, 1, 1, 1},
-    {1, 13, 17, 4, 8, 2, 2, 1, 1, 1},      {2, 7, 9, 10, 33, 3, 3, 1, 1, 1},
-    {1, 8, 11, 8, 9, 3, 3, 1, 1, 1, true},
+    {1, 7, 7, 16, 20, 1, 1, 1, 1, 1, 0}, {2, 9, 8, 32, 136, 1, 1, 1, 1, 1, 0},
+    {1, 12, 12, 6, 5, 1, 1, 1, 1, 1, 0}, {1, 9, 10, 3, 16, 3, 3, 2, 1, 1, 0},
+    {3, 5, 6, 8, 12, 3, 3, 1, 1, 1, 0},  {1, 11, 9, 8, 33, 3, 5, 2, 2, 1, 0},
+    {1, 6, 6, 16, 8, 3, 3, 1, 1, 2, 0},  {1, 1, 1, 512, 12, 1, 1, 1, 1, 1, 0},
+    {1, 13, 17, 4, 8, 2, 2, 1, 1, 1, 0}, {2, 7, 9, 10, 33, 3, 3, 1, 1, 1, 0},
+    {1, 8, 11, 8, 9, 3, 3, 1, 1, 1, 1},
 };
 
 struct layer {
@@ -49,7 +49,7 @@ static const float *numbers(uint32_t seed)
 
 static int out_size(const struct shape *s, int in, int window)
 {
-    const int seen = s->is_valid ? in - (window - 1) * s->dilation : in;
+    const int seen = s->valid ? in - (window - 1) * s->dilation : in;
     return (seen + s->stride - 1) / s->stride;
 }
 
@@ -65,13 +65,12 @@ static int64_t out_w(const struct shape *s)
 
 static void make_layer(const struct shape *s, struct layer *ret)
 {
-    *ret =
-        (struct layer){.attrs = {.window = {.padding = s->is_valid ? IFD_PAD_VALID : IFD_PAD_SAME,
-                                            .stride_h = s->stride,
-                                            .stride_w = s->stride,
-                                            .dilation_h = s->dilation,
-                                            .dilation_w = s->dilation},
-                                 .activation = IFD_ACT_RELU6}};
+    *ret = (struct layer){.attrs = {.window = {.padding = s->valid ? IFD_PAD_VALID : IFD_PAD_SAME,
+                                               .stride_h = s->stride,
+                                               .stride_w = s->stride,
+                                               .dilation_h = s->dilation,
+                                               .dilation_w = s->dilation},
+                                    .activation = IFD_ACT_RELU6}};
     ret->in = (struct ifd_desc){.dtype = IFD_F32, .shape = {4, {s->batch, s->h, s->w, s->in_c}}};
     ret->weights = (struct ifd_desc){.dtype = IFD_F32,
                                      .shape = {4, {s->out_c, s->kh, s->kw, s->in_c / s->groups}}};
@@ -111,14 +110,22 @@ static size_t compute(const struct ifd_backend *backend, struct ifd_device *devi
     return count;
 }
 
-/* By Winograd's algorithm: 80 times the rounding error of sums of numbers up to 1 (CpuAcc's bound,
- * cpuacc/kernels/kernels.h). */
-static double limit_of(const struct ifd_gpu_blocking *blocking, const struct shape *s)
+/* How weights are stored and sums are made. */
+enum mode { F32, F16_WEIGHTS, F16_SUMS, MODES };
+
+/* By Winograd's algorithm: 80 times the rounding error of sums of numbers up to 1, as CpuAcc may
+ * differ (tests/backends/cpuacc/test_winograd.c). In half precision: the errors of as many sums,
+ * which do not all point the same way. */
+static double limit_of(const struct ifd_gpu_blocking *blocking, const struct shape *s,
+                       enum mode mode)
 {
-    return blocking->patch > 0 ? 80.0 * (9 * s->in_c + 4) * 0x1p-24 : 0;
+    return blocking->patch > 0 ? 80.0 * (9 * s->in_c + 4) * 0x1p-24
+           : mode == F16_SUMS  ? s->kh * s->kw * s->in_c / s->groups * 0x1p-11
+                               : 0;
 }
 
-static void expect_same(const float *got, const float *want, size_t count, const char *way,
+/* Returns whether they differ by more than rounding to f32. */
+static bool expect_same(const float *got, const float *want, size_t count, const char *way,
                         double limit)
 {
     double range = 1, worst = 0;
@@ -132,6 +139,7 @@ static void expect_same(const float *got, const float *want, size_t count, const
         (void)fprintf(stderr, "%s: differs by %g of %g\n", way, worst, range);
     }
     EXPECT(worst <= limit);
+    return worst > OF_RANGE * range;
 }
 
 static struct ifd_gpu_conv_size size_of(const struct shape *s)
@@ -149,39 +157,55 @@ static struct ifd_gpu_conv_size size_of(const struct shape *s)
                                       .out_w = (size_t)out_w(s)};
 }
 
+struct comparison {
+    struct ifd_device *device, *reference;
+    uint32_t ran, rough; /* ways; those whose results show sums in half precision */
+};
+
+static void compare_way(struct comparison *c, const struct shape *shape,
+                        const struct ifd_gpu_blocking *blocking, const struct layer *layer,
+                        const float *want)
+{
+    static float got[TENSOR];
+    struct ifd_gpu_conv_size size = size_of(shape);
+    char way[IFD_GPU_BLOCKING_TEXT];
+    ifd_gpu_blocking_text(blocking, way);
+    EXPECT(ifd_gpu_blocking_named(way) == blocking);
+    c->device->tuner.only = way;
+    for (enum mode mode = F32; mode < (c->device->info.has_fp16 ? MODES : F16_SUMS); mode++) {
+        size.has_f16_weights = mode != F32;
+        c->device->sums_fp16 = mode == F16_SUMS;
+        if (ifd_gpu_blocking_fits(blocking, &size, &c->device->info)) {
+            const size_t count = compute(&ifd_backend_gpuacc, c->device, layer,
+                                         mode == F32 ? IFD_PRECISION_F32 : IFD_PRECISION_FP16, got);
+            const bool is_rough =
+                expect_same(got, want, count, way, limit_of(blocking, shape, mode));
+            c->rough += is_rough && mode == F16_SUMS ? 1 : 0;
+            c->ran++;
+        }
+    }
+}
+
 /* Every step-th blocking. */
 static void compare_blockings(uint32_t step)
 {
-    static float want[TENSOR], got[TENSOR];
-    struct ifd_device *reference = one_node_open(&ifd_backend_cpuref);
-    struct ifd_device *device = one_node_open(&ifd_backend_gpuacc);
-    uint32_t count = 0, ran = 0;
+    static float want[TENSOR];
+    struct comparison c = {.device = one_node_open(&ifd_backend_gpuacc),
+                           .reference = one_node_open(&ifd_backend_cpuref)};
+    uint32_t count = 0;
     const struct ifd_gpu_blocking *blocking = ifd_gpu_blockings(&count);
     for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
-        struct ifd_gpu_conv_size size = size_of(&shapes[i]);
         struct layer layer;
         make_layer(&shapes[i], &layer);
-        const size_t numbers_out =
-            compute(&ifd_backend_cpuref, reference, &layer, IFD_PRECISION_F32, want);
+        (void)compute(&ifd_backend_cpuref, c.reference, &layer, IFD_PRECISION_F32, want);
         for (uint32_t k = 0; k < count; k += step) {
-            char way[IFD_GPU_BLOCKING_TEXT];
-            ifd_gpu_blocking_text(&blocking[k], way);
-            EXPECT(ifd_gpu_blocking_named(way) == &blocking[k]);
-            device->tuner.only = way;
-            for (int p = 0; p < 2; p++) {
-                size.has_f16_weights = p != 0;
-                if (ifd_gpu_blocking_fits(&blocking[k], &size, &device->info)) {
-                    (void)compute(&ifd_backend_gpuacc, device, &layer,
-                                  p ? IFD_PRECISION_FP16 : IFD_PRECISION_F32, got);
-                    expect_same(got, want, numbers_out, way, limit_of(&blocking[k], &shapes[i]));
-                    ran++;
-                }
-            }
+            compare_way(&c, &shapes[i], &blocking[k], &layer, want);
         }
     }
-    EXPECT(ran > 10 * count / step);
-    ifd_backend_gpuacc.close(device);
-    ifd_backend_cpuref.close(reference);
+    EXPECT(c.ran > 10 * count / step);
+    EXPECT((c.rough > count / step) == c.device->info.has_fp16);
+    ifd_backend_gpuacc.close(c.device);
+    ifd_backend_cpuref.close(c.reference);
 }
 
 static void every_blocking_computes_what_the_reference_does(void)
@@ -228,7 +252,7 @@ static void the_best_rank_first(void)
 /* Steps of a layer, if it may be computed that way; the kernel of the first one. */
 static uint32_t steps_by(const char *way, bool exact, enum ifd_gpu_kernel *ret_kernel)
 {
-    static const struct shape shape = {1, 9, 10, 16, 8, 3, 3, 1, 1, 1, false};
+    static const struct shape shape = {1, 9, 10, 16, 8, 3, 3, 1, 1, 1, 0};
     static struct one_node node; /* large */
     struct ifd_device *device = one_node_open(&ifd_backend_gpuacc);
     struct ifd_partition *partition = NULL;

@@ -102,6 +102,26 @@ static void equal_definitions_share_a_program(void)
     ifd_gpu_close(device);
 }
 
+/* Not silently in f32. */
+static void sums_in_half_precision_need_a_device_that_has_it(void)
+{
+    const struct ifd_gpu_options options = {.sums = IFD_GPU_SUMS_FP16};
+    struct ifd_device *plain = open_device(NULL), *device = NULL;
+    struct ifd_err err = {0};
+    const enum ifd_code code = ifd_gpu_open(host(), &options, &device, &err);
+    EXPECT(!plain->sums_fp16);
+    if (plain->info.has_fp16) {
+        REQUIRE_OK(code, &err);
+        EXPECT(device->sums_fp16);
+    } else {
+        EXPECT_CODE(code, IFD_INVALID, &err);
+        EXPECT_HAS(err.text, "has no cl_khr_fp16");
+        EXPECT_HAS(err.text, plain->info.name);
+    }
+    ifd_gpu_close(device);
+    ifd_gpu_close(plain);
+}
+
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
@@ -111,6 +131,7 @@ int main(int argc, char **argv)
         T(a_device_that_is_absent_is_named_with_those_that_exist),
         T(a_kernel_that_does_not_build_is_an_error_with_the_compilers_words),
         T(equal_definitions_share_a_program),
+        T(sums_in_half_precision_need_a_device_that_has_it),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }
