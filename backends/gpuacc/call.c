@@ -49,6 +49,13 @@ void ifd_gpu_constant(struct ifd_gpu_call *call, ifd_gpu_pack_fn pack, const voi
                 .constant = {.pack = pack, .params = params, .source = source, .bytes = bytes}});
 }
 
+void ifd_gpu_as_image(struct ifd_gpu_call *call, const struct ifd_gpu_image *image)
+{
+    if (call->arg_count > 0) {
+        call->arg[call->arg_count - 1].constant.image = *image;
+    }
+}
+
 void ifd_gpu_int(struct ifd_gpu_call *call, int64_t number)
 {
     call->is_too_large |= number < INT32_MIN || number > INT32_MAX;

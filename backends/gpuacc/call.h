@@ -21,12 +21,19 @@
 /** Writes a constant in the form that a kernel reads. source: content of the model's constant. */
 typedef void (*ifd_gpu_pack_fn)(const void *params, const void *source, void *packed);
 
+/** Rows of texels of 4 numbers; width 0: no image, a buffer. */
+struct ifd_gpu_image {
+    size_t width, height;
+    bool is_half;
+};
+
 /** A constant of a kernel. source: NULL if params alone decide the content, which is not shared
  *  then. params: in the partition's arena. */
 struct ifd_gpu_constant {
     ifd_gpu_pack_fn pack;
     const void *params, *source;
     size_t bytes;
+    struct ifd_gpu_image image;
 };
 
 enum ifd_gpu_arg_kind {
@@ -68,6 +75,8 @@ void ifd_gpu_in(struct ifd_gpu_call *call, uint32_t value);
 void ifd_gpu_out(struct ifd_gpu_call *call, uint32_t value);
 void ifd_gpu_constant(struct ifd_gpu_call *call, ifd_gpu_pack_fn pack, const void *params,
                       const void *source, size_t bytes);
+/** The constant that was added last is an image. */
+void ifd_gpu_as_image(struct ifd_gpu_call *call, const struct ifd_gpu_image *image);
 void ifd_gpu_int(struct ifd_gpu_call *call, int64_t number);
 void ifd_gpu_float(struct ifd_gpu_call *call, float number);
 

@@ -21,6 +21,7 @@
     X(CreateCommandQueue)                                                                          \
     X(ReleaseCommandQueue)                                                                         \
     X(CreateBuffer)                                                                                \
+    X(CreateImage)                                                                                 \
     X(RetainMemObject)                                                                             \
     X(ReleaseMemObject)                                                                            \
     X(CreateProgramWithSource)                                                                     \

@@ -14,6 +14,11 @@ IFD_NODISCARD enum ifd_code ifd_gpu_keep_constant(struct ifd_partition *partitio
                                                   cl_mem *ret, struct ifd_err *err);
 void ifd_gpu_release_constants(struct ifd_partition *partition);
 
+/** Memory with this content, a buffer or an image; NULL, with OpenCL's error. */
+cl_mem ifd_gpu_make_constant(const struct ifd_device *device,
+                             const struct ifd_gpu_constant *constant, void *content,
+                             cl_int *ret_error);
+
 /** A pack function: the constant as the model has it. params: size_t, its bytes. */
 void ifd_gpu_pack_copy(const void *params, const void *source, void *packed);
 

@@ -174,6 +174,22 @@ static cl_uint compute_capability(const struct ifd_cl *cl, cl_device_id id)
     return major;
 }
 
+static void read_limits(const struct ifd_cl *cl, cl_device_id id, struct ifd_gpu_info *info)
+{
+    cl_ulong constant = 0;
+    cl_bool has_images = CL_FALSE;
+    (void)cl->GetDeviceInfo(id, CL_DEVICE_MAX_CONSTANT_BUFFER_SIZE, sizeof(constant), &constant,
+                            NULL);
+    (void)cl->GetDeviceInfo(id, CL_DEVICE_IMAGE_SUPPORT, sizeof(has_images), &has_images, NULL);
+    info->constant_bytes = constant < SIZE_MAX ? (size_t)constant : SIZE_MAX;
+    if (has_images == CL_TRUE) {
+        (void)cl->GetDeviceInfo(id, CL_DEVICE_IMAGE2D_MAX_WIDTH, sizeof(info->image_width),
+                                &info->image_width, NULL);
+        (void)cl->GetDeviceInfo(id, CL_DEVICE_IMAGE2D_MAX_HEIGHT, sizeof(info->image_height),
+                                &info->image_height, NULL);
+    }
+}
+
 static void read_info(struct ifd_device *device, const struct candidate *chosen)
 {
     const struct ifd_cl *cl = &device->cl;
@@ -200,6 +216,7 @@ static void read_info(struct ifd_device *device, const struct candidate *chosen)
                 : has_extension(cl, device->id, "cl_arm_integer_dot_product_int8")
                     ? IFD_GPU_DOT_ARM
                     : IFD_GPU_DOT_NONE;
+    read_limits(cl, device->id, info);
     info->has_fp16 = has_extension(cl, device->id, "cl_khr_fp16");
     info->has_mma = compute_capability(cl, device->id) >= 8;
     info->local_bytes = local < SIZE_MAX ? (size_t)local : SIZE_MAX;

@@ -17,9 +17,11 @@ struct ifd_gpu_info {
     bool is_gpu;
     bool shares_memory; /* with the host */
     uint32_t compute_units, clock_mhz;
-    size_t max_group;   /* work items of a work group */
-    size_t max_buffer;  /* bytes of one buffer */
-    size_t local_bytes; /* of local memory of a work group */
+    size_t max_group;                 /* work items of a work group */
+    size_t max_buffer;                /* bytes of one buffer */
+    size_t local_bytes;               /* of local memory of a work group */
+    size_t constant_bytes;            /* of one buffer in constant memory */
+    size_t image_width, image_height; /* at most; 0: it has no images */
     enum ifd_gpu_dot dot;
     bool has_fp16;         /* cl_khr_fp16: arithmetic in half precision */
     bool has_mma;          /* NVIDIA's PTX with mma.m16n8k16 (kernels/conv_mma.cl) */

@@ -2,9 +2,11 @@
 #include "backends/gpuacc/measure.h"
 
 #include "backends/gpuacc/await.h"
+#include "backends/gpuacc/constants.h"
 #include "backends/gpuacc/lower.h"
 
-#define RUNS 4 /* the first is not counted */
+#define RUNS   4    /* the first is not counted */
+#define NUMBER 0.5f /* products of it do not vanish */
 
 static enum ifd_code make_queue(struct ifd_gpu_measure *m, const struct ifd_device *device,
                                 struct ifd_err *err)
@@ -17,11 +19,10 @@ static enum ifd_code make_queue(struct ifd_gpu_measure *m, const struct ifd_devi
     return m->queue ? IFD_OK : ifd_cl_fail(err, error, "a queue to measure");
 }
 
-/* Numbers whose products do not vanish. */
 static enum ifd_code make_room(struct ifd_gpu_measure *m, const struct ifd_device *device,
                                int which, size_t bytes, struct ifd_err *err)
 {
-    const float number = 0.5f;
+    const float number = NUMBER;
     const size_t wanted = (bytes + sizeof(number) - 1) / sizeof(number) * sizeof(number);
     const struct ifd_cl *cl = &device->cl;
     cl_int error = CL_SUCCESS;
@@ -41,6 +42,28 @@ static enum ifd_code make_room(struct ifd_gpu_measure *m, const struct ifd_devic
     return error == CL_SUCCESS ? IFD_OK : ifd_cl_fail(err, error, "memory to measure");
 }
 
+static bool is_image(const struct ifd_gpu_arg *arg)
+{
+    return arg->kind == IFD_GPU_ARG_CONSTANT && arg->constant.image.width > 0;
+}
+
+static enum ifd_code make_image(struct ifd_gpu_measure *m, const struct ifd_device *device,
+                                const struct ifd_gpu_constant *constant, struct ifd_err *err)
+{
+    const struct ifd_alloc *alloc = device->host->alloc;
+    cl_int error = CL_SUCCESS;
+    float *content = ifd_acquire_tensor(alloc, constant->bytes);
+    if (!content) {
+        return ifd_fail(err, IFD_NOMEM, "GpuAcc: no memory for an image to measure");
+    }
+    for (size_t i = 0; i < constant->bytes / sizeof(*content); i++) {
+        content[i] = NUMBER;
+    }
+    m->image = ifd_gpu_make_constant(device, constant, content, &error);
+    ifd_release_tensor(alloc, content, constant->bytes);
+    return m->image ? IFD_OK : ifd_cl_fail(err, error, "an image to measure");
+}
+
 static int buffer_of(const struct ifd_gpu_arg *arg)
 {
     return arg->kind == IFD_GPU_ARG_IN ? 0 : arg->kind == IFD_GPU_ARG_OUT ? 1 : 2;
@@ -53,7 +76,9 @@ static enum ifd_code make_buffers(struct ifd_gpu_measure *m,
     enum ifd_code code = make_queue(m, lowering->device, err);
     for (uint32_t i = 0; code == IFD_OK && i < call->arg_count; i++) {
         const struct ifd_gpu_arg *arg = &call->arg[i];
-        if (arg->kind != IFD_GPU_ARG_NUMBER) {
+        if (is_image(arg)) {
+            code = make_image(m, lowering->device, &arg->constant, err);
+        } else if (arg->kind != IFD_GPU_ARG_NUMBER) {
             const size_t bytes = arg->kind == IFD_GPU_ARG_CONSTANT
                                      ? arg->constant.bytes
                                      : lowering->base.value[arg->value].bytes;
@@ -75,7 +100,8 @@ static cl_int set_args(const struct ifd_gpu_measure *m, const struct ifd_cl *cl,
             error = cl->SetKernelArg(kernel, index++, sizeof(arg->number), &arg->number);
             continue;
         }
-        error = cl->SetKernelArg(kernel, index++, sizeof(cl_mem), &m->buffer[buffer_of(arg)]);
+        error = cl->SetKernelArg(kernel, index++, sizeof(cl_mem),
+                                 is_image(arg) ? &m->image : &m->buffer[buffer_of(arg)]);
         if (error == CL_SUCCESS && arg->kind != IFD_GPU_ARG_CONSTANT) {
             error = cl->SetKernelArg(kernel, index++, sizeof(first), &first);
         }
@@ -132,9 +158,8 @@ static enum ifd_code run_all(struct ifd_gpu_measure *m, const struct ifd_device 
     return code;
 }
 
-enum ifd_code ifd_gpu_measure(struct ifd_gpu_measure *m, struct ifd_gpu_lowering *lowering,
-                              const struct ifd_gpu_call *call, uint64_t *ret_ns,
-                              struct ifd_err *err)
+static enum ifd_code measure(struct ifd_gpu_measure *m, const struct ifd_gpu_lowering *lowering,
+                             const struct ifd_gpu_call *call, uint64_t *ret_ns, struct ifd_err *err)
 {
     const struct ifd_cl *cl = &lowering->device->cl;
     const char *name = ifd_gpu_kernel_name(call->kernel);
@@ -156,6 +181,18 @@ enum ifd_code ifd_gpu_measure(struct ifd_gpu_measure *m, struct ifd_gpu_lowering
     }
     code = run_all(m, lowering->device, call, kernel, ret_ns, err);
     (void)cl->ReleaseKernel(kernel);
+    return code;
+}
+
+enum ifd_code ifd_gpu_measure(struct ifd_gpu_measure *m, struct ifd_gpu_lowering *lowering,
+                              const struct ifd_gpu_call *call, uint64_t *ret_ns,
+                              struct ifd_err *err)
+{
+    const enum ifd_code code = measure(m, lowering, call, ret_ns, err);
+    if (m->image && !m->is_stuck) {
+        (void)lowering->device->cl.ReleaseMemObject(m->image);
+        m->image = NULL;
+    }
     return code;
 }
 

@@ -12,6 +12,7 @@ struct ifd_gpu_measure {
     cl_command_queue queue;
     cl_mem buffer[IFD_GPU_MEASURE_BUFFERS]; /* inputs, outputs, constants */
     size_t bytes[IFD_GPU_MEASURE_BUFFERS];
+    cl_mem image;  /* a constant of the call that is measured; NULL: it has none */
     bool is_stuck; /* a kernel did not end: nothing is measured any more, nothing given back */
 };
 

@@ -255,7 +255,8 @@ static cl_int device_info(unsigned index, cl_device_info what, size_t size, void
     const cl_bool is_shared = is_set("IFD_FAKE_OPENCL_SHARED") ? CL_TRUE : CL_FALSE;
     const cl_ulong memory = 1u << 30;
     const cl_uint small = 8;
-    const size_t group = 256;
+    const size_t group = 256, side = 4096;
+    const cl_bool has_images = CL_TRUE;
     switch (what) {
     case CL_DEVICE_NAME:
         return put(names[index], strlen(names[index]) + 1, size, ret);
@@ -277,6 +278,11 @@ static cl_int device_info(unsigned index, cl_device_info what, size_t size, void
         return put(&small, sizeof(small), size, ret);
     case CL_DEVICE_MAX_WORK_GROUP_SIZE:
         return put(&group, sizeof(group), size, ret);
+    case CL_DEVICE_IMAGE_SUPPORT:
+        return put(&has_images, sizeof(has_images), size, ret);
+    case CL_DEVICE_IMAGE2D_MAX_WIDTH:
+    case CL_DEVICE_IMAGE2D_MAX_HEIGHT:
+        return put(&side, sizeof(side), size, ret);
     case CL_DEVICE_HOST_UNIFIED_MEMORY:
         return put(&is_shared, sizeof(is_shared), size, ret);
     default:
@@ -320,6 +326,19 @@ API cl_mem clCreateBuffer(cl_context context, cl_mem_flags flags, size_t size, v
         memcpy(buffer->memory, host, size);
     }
     return (cl_mem)buffer;
+}
+
+/* Rows of texels of 4 numbers. */
+API cl_mem clCreateImage(cl_context context, cl_mem_flags flags, const cl_image_format *format,
+                         const cl_image_desc *desc, void *host, cl_int *ret_error)
+{
+    const size_t number = format->image_channel_data_type == CL_FLOAT ? 4 : 2;
+    const size_t size = desc->image_width * desc->image_height * 4 * number;
+    struct object *image = create(enter(__func__), size, ret_error);
+    if (image && flags & CL_MEM_COPY_HOST_PTR) {
+        memcpy(image->memory, host, size);
+    }
+    return (cl_mem)image;
 }
 
 API cl_int clRetainMemObject(cl_mem buffer)

@@ -57,13 +57,42 @@ inline void store4_full_float(float4 v, global float *y) { vstore4(v, 0, y); }
 inline void store4_full_half(float4 v, global half *y) { vstore_half4(v, 0, y); }
 #endif
 
-// Weights of layers, 4 at a multiple of 4. W16: half precision, widened when they are read.
+// Weights of layers, rows of as many as there are output channels, filled up to w_row: 4 at a
+// multiple of 4. W16: in half precision, widened when they are read. They come from a buffer in
+// global memory, or in constant memory (W_CONSTANT), or from an image (W_IMAGE), 4 in a texel.
 #ifdef W16
 typedef half weight_t;
-inline float4 load4_weights(global const weight_t *w) { return load4_halves(w); }
 #else
 typedef float weight_t;
-inline float4 load4_weights(global const weight_t *w) { return *(global const float4 *)w; }
+#endif
+#ifdef W_IMAGE
+typedef int2 weights_t;
+#define W_PARAM               read_only image2d_t w
+#define WEIGHTS(row, c)       (int2)((c) / 4, row)
+#define WEIGHTS_BELOW(at, n)  ((at) + (int2)(0, n))
+#define load4_weights(at)     read_imagef(w, at)
+#else
+#ifdef W_CONSTANT
+typedef constant weight_t *weights_t;
+typedef constant ushort4 *four_halves_t;
+typedef constant float4 *four_floats_t;
+#else
+typedef global const weight_t *weights_t;
+typedef global const ushort4 *four_halves_t;
+typedef global const float4 *four_floats_t;
+#endif
+#define W_PARAM              weights_t w
+#define WEIGHTS(row, c)      (w + (row)*w_row + (c))
+#define WEIGHTS_BELOW(at, n) ((at) + (n)*w_row)
+inline float4 load4_weights(weights_t w)
+{
+#ifdef W16
+    const ushort4 bits = *(four_halves_t)w;
+    return vload_half4(0, (private const half *)&bits);
+#else
+    return *(four_floats_t)w;
+#endif
+}
 #endif
 
 // Factors and sums of layers. SUMS16: half precision, where the device has cl_khr_fp16.
@@ -168,7 +197,7 @@ inline int window_sees(int begin, int tap, int stride, int dilation, int size)
 // neighbouring work items read neighbouring weights. Their rows (w_row) and the bias are filled
 // with zeros up to a multiple of 4.
 #define CONV_PARAMS                                                                                \
-    global const real_in *x, const uint x_at, global const weight_t *w, global const float *bias,  \
+    global const real_in *x, const uint x_at, W_PARAM, global const float *bias,                   \
         global real_out *y, const uint y_at, const int pixels, const int in_h, const int in_w,     \
         const int in_c, const int out_h, const int out_w, const int out_c, const int w_row,        \
         const int group_in, const int group_out, const int kh, const int kw, const int stride_y,   \

@@ -13,7 +13,7 @@
 // One input channel: lane of in[], times its row of weights.
 #define MAC(lane, channel)                                                                         \
     {                                                                                              \
-        const sum4 weight = SUM4(load4_weights(row + (channel)*w_row));                            \
+        const sum4 weight = SUM4(load4_weights(WEIGHTS_BELOW(row, channel)));                      \
         for (int k = 0; k < PIXELS; k++) {                                                         \
             acc[k] = mad((sum4)(in[k].lane), weight, acc[k]);                                      \
         }                                                                                          \
@@ -38,7 +38,7 @@ kernel void conv2d(CONV_PARAMS TAIL_PARAMS)
         acc[k] = SUM4(BIAS(oc));
     }
     for (int tap = 0; tap < kh * kw; tap++) {
-        global const weight_t *row = w + tap * group_in * w_row + oc;
+        const weights_t row = WEIGHTS(tap * group_in, oc);
         int at[PIXELS]; // where the pixel lies that this tap sees; -1: outside
         for (int k = 0; k < PIXELS; k++) {
 #ifdef POINTWISE

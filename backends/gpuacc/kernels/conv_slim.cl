@@ -11,7 +11,7 @@
 
 #define MAC(lane, channel)                                                                         \
     {                                                                                              \
-        const sum4 weight = SUM4(load4_weights(row + (d + channel) * w_row));                      \
+        const sum4 weight = SUM4(load4_weights(WEIGHTS_BELOW(row, d + channel)));                  \
         for (int k = 0; k < PIXELS; k++) {                                                         \
             acc[k] = mad((sum4)(in[k].lane), weight, acc[k]);                                      \
         }                                                                                          \
@@ -53,7 +53,7 @@ kernel void conv2d_slim(CONV_PARAMS TAIL_PARAMS)
         }
 #endif
         do {
-            global const weight_t *row = w + (tap * group_in + ic) * w_row + oc;
+            const weights_t row = WEIGHTS(tap * group_in + ic, oc);
             for (int d = 0; d < DEPTH; d += 4) {
                 sum4 in[PIXELS];
                 for (int k = 0; k < PIXELS; k++) {

@@ -22,7 +22,7 @@
     }                                                                                              \
     for (int i = 0; i < W_FETCHES; i++) {                                                          \
         const int k = (k0) + w_line + i * (ITEMS / W_LANES);                                       \
-        next_w[i] = k < factors && w_c < w_row ? SUM4(load4_weights(w + k * w_row + w_c))          \
+        next_w[i] = k < factors && w_c < w_row ? SUM4(load4_weights(WEIGHTS(k, w_c)))              \
                                                : (sum4)(0.0f);                                     \
     }
 

@@ -9,41 +9,37 @@
 #include <string.h>
 
 /* Direct: {pixels}. Slim: {pixels, rows, columns, slices, depth}. Tile: {pixels, channels, rows,
- * columns}; 16 factors at a time. */
-#define DIRECT(pixels)                                                                             \
+ * columns}; 16 factors at a time. Mma: the same, of warps; 32 factors. */
+#define DIRECT_BY(pixels, patch, weights)                                                          \
     {                                                                                              \
-        IFD_GPU_conv2d, pixels, 4, 0, 0, 0, 0, 0                                                   \
+        IFD_GPU_conv2d, pixels, 4, 0, 0, 0, 0, patch, weights                                      \
     }
-#define SLIM(pixels, rows, columns, slices, depth)                                                 \
+#define SLIM_BY(pixels, rows, columns, slices, depth, weights)                                     \
     {                                                                                              \
-        IFD_GPU_conv2d_slim, pixels, 4, rows, columns, slices, depth, 0                            \
+        IFD_GPU_conv2d_slim, pixels, 4, rows, columns, slices, depth, 0, weights                   \
     }
-#define TILE(pixels, channels, rows, columns)                                                      \
+#define TILE_BY(pixels, channels, rows, columns, patch, weights)                                   \
     {                                                                                              \
-        IFD_GPU_conv2d_tile, pixels, channels, rows, columns, 1, 16, 0                             \
+        IFD_GPU_conv2d_tile, pixels, channels, rows, columns, 1, 16, patch, weights                \
     }
-
-/* Mma: {pixels, channels, rows, columns} of warps. */
 #define MMA(pixels, channels, rows, columns)                                                       \
     {                                                                                              \
-        IFD_GPU_conv2d_mma, pixels, channels, rows, columns, WARP, 32, 0                           \
+        IFD_GPU_conv2d_mma, pixels, channels, rows, columns, WARP, 32, 0, IFD_GPU_GLOBAL           \
     }
 #define WARP 32
 
-/* The products of Winograd's algorithm: {patch, pixels} and {patch, pixels, channels, rows,
- * columns}. */
-#define WINOGRAD_DIRECT(patch, pixels)                                                             \
-    {                                                                                              \
-        IFD_GPU_conv2d, pixels, 4, 0, 0, 0, 0, patch                                               \
-    }
+#define DIRECT(pixels) DIRECT_BY(pixels, 0, IFD_GPU_GLOBAL)
+#define SLIM(pixels, rows, columns, slices, depth)                                                 \
+    SLIM_BY(pixels, rows, columns, slices, depth, IFD_GPU_GLOBAL)
+#define TILE(pixels, channels, rows, columns)                                                      \
+    TILE_BY(pixels, channels, rows, columns, 0, IFD_GPU_GLOBAL)
+
+/* Products of Winograd's algorithm. */
 #define WINOGRAD_TILE(patch, pixels, channels, rows, columns)                                      \
-    {                                                                                              \
-        IFD_GPU_conv2d_tile, pixels, channels, rows, columns, 1, 16, patch                         \
-    }
+    TILE_BY(pixels, channels, rows, columns, patch, IFD_GPU_GLOBAL)
 #define WINOGRAD(patch)                                                                            \
-    WINOGRAD_DIRECT(patch, 4), WINOGRAD_DIRECT(patch, 8), WINOGRAD_TILE(patch, 4, 4, 8, 8),        \
-        WINOGRAD_TILE(patch, 4, 4, 16, 8), WINOGRAD_TILE(patch, 8, 4, 8, 8),                       \
-        WINOGRAD_TILE(patch, 8, 4, 16, 8), WINOGRAD_TILE(patch, 8, 8, 8, 8),                       \
+    DIRECT_BY(4, patch, IFD_GPU_GLOBAL), DIRECT_BY(8, patch, IFD_GPU_GLOBAL),                      \
+        WINOGRAD_TILE(patch, 4, 4, 8, 8), WINOGRAD_TILE(patch, 8, 4, 16, 8),                       \
         WINOGRAD_TILE(patch, 8, 8, 16, 8), WINOGRAD_TILE(patch, 8, 8, 16, 16)
 
 const struct ifd_gpu_blocking *ifd_gpu_blockings(uint32_t *ret_count)
@@ -90,6 +86,14 @@ const struct ifd_gpu_blocking *ifd_gpu_blockings(uint32_t *ret_count)
         MMA(64, 64, 2, 2),
         WINOGRAD(2),
         WINOGRAD(4),
+        DIRECT_BY(4, 0, IFD_GPU_CONSTANT),
+        DIRECT_BY(8, 0, IFD_GPU_CONSTANT),
+        DIRECT_BY(4, 0, IFD_GPU_IMAGE),
+        DIRECT_BY(8, 0, IFD_GPU_IMAGE),
+        SLIM_BY(2, 4, 4, 16, 4, IFD_GPU_IMAGE),
+        SLIM_BY(4, 4, 4, 8, 4, IFD_GPU_IMAGE),
+        TILE_BY(4, 4, 16, 8, 0, IFD_GPU_IMAGE),
+        TILE_BY(8, 8, 16, 8, 0, IFD_GPU_IMAGE),
     };
     *ret_count = sizeof(rows) / sizeof(rows[0]);
     return rows;
@@ -140,6 +144,23 @@ static double winograd_numbers(const struct ifd_gpu_blocking *b,
            (double)(product.group_in + product.out_c);
 }
 
+/* Can the device hold the weights there? */
+static bool weights_fit(const struct ifd_gpu_blocking *b, const struct ifd_gpu_conv_size *size,
+                        const struct ifd_gpu_info *info)
+{
+    const size_t height = size->group_in * size->taps, width = parts(size->out_c, 4);
+    const size_t texel = 4 * (size->has_f16_weights ? sizeof(uint16_t) : sizeof(float));
+    switch (b->weights) {
+    case IFD_GPU_CONSTANT:
+        return height * width * texel <= info->constant_bytes;
+    case IFD_GPU_IMAGE:
+        return width <= info->image_width && height <= info->image_height;
+    case IFD_GPU_GLOBAL:
+    default:
+        return true;
+    }
+}
+
 /* A group of a few channels gains nothing; and the memory must be there. */
 static bool winograd_fits(const struct ifd_gpu_blocking *b, const struct ifd_gpu_conv_size *size,
                           const struct ifd_gpu_info *info)
@@ -153,7 +174,7 @@ bool ifd_gpu_blocking_fits(const struct ifd_gpu_blocking *b, const struct ifd_gp
                            const struct ifd_gpu_info *info)
 {
     if (items_of(b) > info->max_group || local_bytes(b) > info->local_bytes ||
-        (b->patch > 0 && !winograd_fits(b, size, info))) {
+        !weights_fit(b, size, info) || (b->patch > 0 && !winograd_fits(b, size, info))) {
         return false;
     }
     switch ((unsigned)b->kernel) {
@@ -225,8 +246,18 @@ static double product_cost(const struct ifd_gpu_blocking *b, const struct ifd_gp
     return (is_direct ? 1 : 1e6) * groups * factors * (1.0 + b->pixels) * idle;
 }
 
+/* Which memory is best is for the tuner to find: a guess would cost those who do not tune. A CPU has
+ * no texture units. */
+static double weights_cost(const struct ifd_gpu_blocking *b, const struct ifd_gpu_info *info)
+{
+    return b->weights == IFD_GPU_GLOBAL                   ? 1
+           : b->weights == IFD_GPU_IMAGE && !info->is_gpu ? 10
+                                                          : 1.1;
+}
+
 /* Both transforms, in the units of product_cost: their memory traffic. What one call writes the
- * next one reads, and the image is read and written. */
+ * next one reads, and the image is read and written. A CPU does several operations for a vector
+ * of 4 that it loads or stores. */
 static double transform_cost(const struct ifd_gpu_blocking *b, const struct ifd_gpu_conv_size *size,
                              const struct ifd_gpu_info *info)
 {
@@ -234,7 +265,7 @@ static double transform_cost(const struct ifd_gpu_blocking *b, const struct ifd_
     const double image = (double)size->pixels * (double)(size->group_in + size->out_c);
     const double numbers = 2 * winograd_numbers(b, size) + image;
     if (!info->is_gpu) {
-        return numbers * 1; /* TODO */
+        return numbers;
     }
     const double rate = info->shares_memory ? SHARED_BYTES : BYTES;
     return numbers * sizeof(float) / (rate * info->compute_units) +
@@ -245,7 +276,7 @@ double ifd_gpu_blocking_cost(const struct ifd_gpu_blocking *b, const struct ifd_
                              const struct ifd_gpu_info *info)
 {
     if (b->patch == 0) {
-        return product_cost(b, size, 1, info);
+        return product_cost(b, size, 1, info) * weights_cost(b, info);
     }
     const struct ifd_gpu_conv_size product = ifd_gpu_blocking_product(b, size);
     return product_cost(b, &product, ifd_gpu_winograd_points(b->patch), info) +
@@ -281,13 +312,15 @@ uint32_t ifd_gpu_rank_blockings(const struct ifd_gpu_conv_size *size,
 
 void ifd_gpu_blocking_text(const struct ifd_gpu_blocking *b, char ret[IFD_GPU_BLOCKING_TEXT])
 {
+    static const char *const weights[] = {
+        [IFD_GPU_GLOBAL] = "", [IFD_GPU_CONSTANT] = " constant", [IFD_GPU_IMAGE] = " image"};
     char winograd[24] = "";
     if (b->patch > 0) {
         (void)snprintf(winograd, sizeof(winograd), "winograd%u ", b->patch);
     }
-    (void)snprintf(ret, IFD_GPU_BLOCKING_TEXT, "%s%s %ux%u %ux%ux%u %u", winograd,
+    (void)snprintf(ret, IFD_GPU_BLOCKING_TEXT, "%s%s %ux%u %ux%ux%u %u%s", winograd,
                    ifd_gpu_kernel_name(b->kernel), b->pixels, b->channels, b->rows, b->columns,
-                   b->slices, b->depth);
+                   b->slices, b->depth, weights[b->weights]);
 }
 
 const struct ifd_gpu_blocking *ifd_gpu_blocking_named(const char *text)
@@ -316,9 +349,10 @@ void ifd_gpu_blocking_begin(const struct ifd_gpu_blocking *b, struct ifd_gpu_cal
                        "#define SLICES %u\n#define DEPTH %u\n",
                        b->channels, b->rows, b->columns, b->slices, b->depth);
     }
-    if (b->patch > 0) {
-        ifd_gpu_define(call, "#define MATRICES\n");
-    }
+    static const char *const weights[] = {[IFD_GPU_GLOBAL] = "",
+                                          [IFD_GPU_CONSTANT] = "#define W_CONSTANT\n",
+                                          [IFD_GPU_IMAGE] = "#define W_IMAGE\n"};
+    ifd_gpu_define(call, "%s%s", b->patch > 0 ? "#define MATRICES\n" : "", weights[b->weights]);
 }
 
 void ifd_gpu_blocking_items(const struct ifd_gpu_blocking *b, const struct ifd_gpu_conv_size *size,

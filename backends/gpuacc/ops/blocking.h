@@ -17,6 +17,9 @@ struct ifd_gpu_conv_size {
     size_t images, out_h, out_w;
 };
 
+/** Where the kernels read weights (kernels/common.cl). */
+enum ifd_gpu_weights { IFD_GPU_GLOBAL, IFD_GPU_CONSTANT, IFD_GPU_IMAGE };
+
 struct ifd_gpu_blocking {
     enum ifd_gpu_kernel kernel; /* conv2d, conv2d_slim, conv2d_tile, conv2d_mma */
     uint32_t pixels, channels;  /* of an item; conv2d_mma: of the items that share them */
@@ -27,6 +30,7 @@ struct ifd_gpu_blocking {
     /** 0: products of the layer; else those of Winograd's algorithm with patches of this size
      *  (winograd.h). */
     uint32_t patch;
+    enum ifd_gpu_weights weights;
 };
 
 #define IFD_GPU_BLOCKING_TEXT 64
@@ -50,7 +54,8 @@ uint32_t ifd_gpu_rank_blockings(const struct ifd_gpu_conv_size *size,
 struct ifd_gpu_conv_size ifd_gpu_blocking_product(const struct ifd_gpu_blocking *blocking,
                                                   const struct ifd_gpu_conv_size *size);
 
-/** "conv2d_tile 8x4 16x16x1 16", "winograd4 conv2d 8x4 0x0x0 0": for the tuner's file. */
+/** "conv2d_tile 8x4 16x16x1 16", "winograd4 conv2d 8x4 0x0x0 0", "conv2d 8x4 0x0x0 0 image": for the
+ *  tuner's file. */
 void ifd_gpu_blocking_text(const struct ifd_gpu_blocking *blocking,
                            char ret[IFD_GPU_BLOCKING_TEXT]);
 /** The blocking with this text; NULL: none. */

@@ -93,8 +93,8 @@ static void pack_q8(const void *params, const void *source, void *packed)
 }
 
 static enum ifd_code add_constants(struct ifd_gpu_lowering *lowering, const struct layer *layer,
-                                   const struct ifd_node_view *node, struct ifd_gpu_call *call,
-                                   struct ifd_err *err)
+                                   const struct ifd_node_view *node, enum ifd_gpu_weights weights,
+                                   struct ifd_gpu_call *call, struct ifd_err *err)
 {
     const bool is_q8 = ifd_gpu_is_q8(node->output[0].dtype);
     const bool is_f16 = ifd_gpu_has_f16_weights(lowering, node);
@@ -112,6 +112,11 @@ static enum ifd_code add_constants(struct ifd_gpu_lowering *lowering, const stru
     const ifd_gpu_pack_fn fn = is_q8 ? pack_q8 : is_f16 ? pack_f16 : pack_f32;
     const size_t bytes = is_q8 ? 1 : is_f16 ? sizeof(uint16_t) : sizeof(float); /* of a weight */
     ifd_gpu_constant(call, fn, pack, node->input[1].data.data, pack->inner * pack->row * bytes);
+    if (weights == IFD_GPU_IMAGE) {
+        ifd_gpu_as_image(call, &(struct ifd_gpu_image){.width = pack->row / 4,
+                                                       .height = pack->inner,
+                                                       .is_half = is_f16});
+    }
     return ifd_gpu_layer_constants(lowering, node, layer->out_c, weights_row(layer), call, err);
 }
 
@@ -151,11 +156,12 @@ struct plan {
     struct ifd_gpu_tail tail;
 };
 
-static enum ifd_code add_args(const struct plan *plan, struct ifd_gpu_call *call,
-                              struct ifd_err *err)
+static enum ifd_code add_args(const struct plan *plan, enum ifd_gpu_weights weights,
+                              struct ifd_gpu_call *call, struct ifd_err *err)
 {
     ifd_gpu_in(call, plan->in);
-    const enum ifd_code code = add_constants(plan->lowering, plan->layer, plan->node, call, err);
+    const enum ifd_code code =
+        add_constants(plan->lowering, plan->layer, plan->node, weights, call, err);
     ifd_gpu_out(call, plan->out);
     add_numbers(plan->layer, call);
     ifd_gpu_layer_bounds(plan->node, plan->layer->activation, call);
@@ -199,14 +205,14 @@ static enum ifd_code lower_q8(const struct plan *plan, struct ifd_err *err)
     ifd_gpu_define(&call, "#define PIXELS %zu\n#define SLICES 1\n#define Q %s\n", pixels,
                    ifd_gpu_q8_type(plan->node->output[0].dtype));
     define_window(layer, &call);
-    const enum ifd_code code = add_args(plan, &call, err);
+    const enum ifd_code code = add_args(plan, IFD_GPU_GLOBAL, &call, err);
     ifd_gpu_items(&call, weights_row(layer) / 4, (layer->pixels + pixels - 1) / pixels, 1);
     return code == IFD_OK ? add_step(plan, &call, macs(layer), err) : code;
 }
 
 /* ---- f32 ---- */
 
-#define WAYS 64 /* at least as many as there are blockings */
+#define WAYS 96 /* at least as many as there are blockings */
 
 struct ways {
     const struct plan *plan;
@@ -228,7 +234,7 @@ static enum ifd_code describe_layer(const struct ways *ways,
         ifd_gpu_define(ret_call, "#define W16\n");
     }
     ifd_gpu_define_sums(ways->plan->lowering, ways->plan->node, ret_call);
-    const enum ifd_code code = add_args(ways->plan, ret_call, err);
+    const enum ifd_code code = add_args(ways->plan, blocking->weights, ret_call, err);
     /* fewer than 4 channels are never loaded as vectors */
     if (layer->out_c % 4 == 0 && (group_in(layer) % 4 == 0 || group_in(layer) < 4)) {
         ifd_gpu_define_aligned(ways->plan->lowering, ret_call);
@@ -375,7 +381,8 @@ static uint32_t find_plain(const struct ways *ways, uint32_t count)
 {
     uint32_t way = 0;
     while (way + 1 < count &&
-           (ways->blocking[way]->kernel != IFD_GPU_conv2d || ways->blocking[way]->patch > 0)) {
+           (ways->blocking[way]->kernel != IFD_GPU_conv2d || ways->blocking[way]->patch > 0 ||
+            ways->blocking[way]->weights != IFD_GPU_GLOBAL)) {
         way++;
     }
     return way;

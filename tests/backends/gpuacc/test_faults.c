@@ -358,8 +358,9 @@ static void a_plainer_kernel_takes_the_place_of_one_that_is_not_built(void)
 /* A model is loaded all the same. */
 static void measurements_that_fail_choose_nothing(void)
 {
-    static const char *const functions[] = {"clEnqueueFillBuffer", "clGetEventProfilingInfo"};
-    static const struct ifd_backend_option option = {"tuning", "1"};
+    static const char *const functions[] = {"clEnqueueFillBuffer", "clGetEventProfilingInfo",
+                                            "clCreateImage"};
+    static const struct ifd_backend_option option = {"tuning", "3"};
     for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
         static struct work work;
         struct ifd_device *device = NULL;
@@ -435,12 +436,17 @@ static void a_device_closes_while_a_kernel_does_not_end(void)
 static void values_of_options_are_checked(void)
 {
     const struct ifd_backend_option transfer = {"transfer", "fast"}, record = {"record", ""};
+    const struct ifd_backend_option word = {"sums", "half"}, sums = {"sums", "fp16"};
     struct ifd_device *none = NULL;
     struct ifd_err why = {0};
     EXPECT_CODE(open_device(&transfer, 1, &none, &why), IFD_INVALID, &why);
     EXPECT_TEXT(why.text, "transfer: got \"fast\", expected auto, copy");
     EXPECT_CODE(open_device(&record, 1, &none, &why), IFD_INVALID, &why);
     EXPECT_TEXT(why.text, "record: got \"\", expected auto, always, never");
+    EXPECT_CODE(open_device(&word, 1, &none, &why), IFD_INVALID, &why);
+    EXPECT_TEXT(why.text, "sums: got \"half\", expected f32, fp16");
+    EXPECT_CODE(open_device(&sums, 1, &none, &why), IFD_INVALID, &why);
+    EXPECT_HAS(why.text, "has no cl_khr_fp16");
     static const char *const bad[] = {"0", "-1", "soon", "86400001", "99999999999999999999", ""};
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         const struct ifd_backend_option option = {"timeout-ms", bad[i]};
