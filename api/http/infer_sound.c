@@ -119,8 +119,10 @@ static enum ifd_code read_windows(struct ifd_http_infer *infer, struct ifd_windo
     const struct ifd_infer *core = &infer->core;
     struct ifd_sound_source source;
     float *sample = NULL;
+    const size_t size = windows->rule->window, hop = windows->rule->hop;
     enum ifd_code code = read_source(infer, &source, err);
     if (code == IFD_OK) {
+        source.most = size + (size_t)(WINDOWS_MAX - 1) * hop;
         code = ifd_call_ops(core->call)
                    ->read_sound(ifd_call_service(core->call), &source, &core->desc->input[0],
                                 core->call->arena, &sample, &windows->sample_count, err);
@@ -128,14 +130,10 @@ static enum ifd_code read_windows(struct ifd_http_infer *infer, struct ifd_windo
     if (code != IFD_OK) {
         return code;
     }
-    const size_t size = windows->rule->window, hop = windows->rule->hop;
     const size_t behind = windows->sample_count > size ? windows->sample_count - size : 0;
     windows->sample = sample;
     windows->count = 1 + (behind + hop - 1) / hop;
-    return windows->count <= WINDOWS_MAX
-               ? IFD_OK
-               : ifd_fail(err, IFD_TOO_LARGE, "a sound of %zu windows, the most are %d",
-                          windows->count, WINDOWS_MAX);
+    return IFD_OK;
 }
 
 enum ifd_code ifd_infer_parse_sound(struct ifd_http_infer *infer, struct ifd_err *err)

@@ -127,15 +127,38 @@ static float sample_at(const uint8_t *data, enum ifd_sound_format format)
     return 0;
 }
 
-static enum ifd_code mix(const struct samples *samples, struct ifd_arena *arena, float **ret,
-                         size_t *ret_count, struct ifd_err *err)
+static size_t frame_bytes(const struct samples *samples)
 {
     static const size_t sizes[] = {
 #define X(id, name, bytes) [IFD_SOUND_##id] = (bytes),
         IFD_SOUND_FORMATS(X)
 #undef X
     };
-    const size_t size = sizes[samples->format], frame = size * samples->channels;
+    return sizes[samples->format] * samples->channels;
+}
+
+/* Samples of the result. */
+static uint64_t count_at(const struct samples *samples, uint64_t count, uint32_t rate)
+{
+    return (count * rate + samples->rate - 1) / samples->rate;
+}
+
+/* A low rate and few bits make a small file a long sound. */
+static enum ifd_code check_length(const struct samples *samples, uint32_t rate, size_t most,
+                                  struct ifd_err *err)
+{
+    const uint64_t count = samples->bytes.size / frame_bytes(samples);
+    if (most == 0 || count_at(samples, count, rate) <= most) {
+        return IFD_OK;
+    }
+    return ifd_fail(err, IFD_TOO_LARGE, "a sound of %.1f s, the most are %.1f s",
+                    (double)count / samples->rate, (double)most / rate);
+}
+
+static enum ifd_code mix(const struct samples *samples, struct ifd_arena *arena, float **ret,
+                         size_t *ret_count, struct ifd_err *err)
+{
+    const size_t frame = frame_bytes(samples), size = frame / samples->channels;
     const size_t count = samples->bytes.size / frame;
     float *mixed = ifd_arena_take_array(arena, count + 1, sizeof(*mixed));
     if (!mixed) {
@@ -179,7 +202,7 @@ static enum ifd_code resample(const struct samples *samples, uint32_t rate, stru
                               float **inout, size_t *inout_count, struct ifd_err *err)
 {
     int failed = 0;
-    const uint64_t wanted = ((uint64_t)*inout_count * rate + samples->rate - 1) / samples->rate;
+    const uint64_t wanted = count_at(samples, *inout_count, rate);
     float *to =
         wanted < SIZE_MAX ? ifd_arena_take_array(arena, (size_t)wanted + 1, sizeof(*to)) : NULL;
     if (!to) {
@@ -216,6 +239,9 @@ enum ifd_code ifd_sound_read(const struct ifd_sound_source *source, uint32_t rat
                         "sound of %u samples a second and %u channels, expected %d … %d and "
                         "1 … %d",
                         samples.rate, samples.channels, RATE_MIN, RATE_MAX, CHANNELS_MAX);
+    }
+    if (!code) {
+        code = check_length(&samples, rate, source->most, err);
     }
     if (!code) {
         code = mix(&samples, arena, &mixed, &count, err);

@@ -24,6 +24,7 @@ struct ifd_sound_source {
     struct ifd_bytes bytes;
     enum ifd_sound_format format; /* WAV: its header tells the rest */
     uint32_t rate, channels;      /* of samples without a header */
+    size_t most;                  /* samples of the result; more are refused. 0: any number */
 };
 
 /** How a sound becomes the tensor of an input: mixed to one channel, resampled to rate, cut into

@@ -155,6 +155,30 @@ static void samples_without_a_header_are_read(void)
     ifd_arena_finish(&arena);
 }
 
+/* Its samples would need more memory than the arena gives. */
+static void a_sound_that_is_too_long_is_refused_before_it_is_read(void)
+{
+    static const uint8_t data[4000];
+    struct ifd_sound_source source = {.bytes = {.data = data, .size = sizeof(data)},
+                                      .format = IFD_SOUND_U8,
+                                      .rate = RATE / 8,
+                                      .channels = 1,
+                                      .most = 31999};
+    struct ifd_arena arena;
+    struct ifd_err err = {0};
+    float *sample = NULL;
+    size_t count = 0;
+    ifd_arena_init(&arena, ifd_alloc_system(), 1024);
+    EXPECT_CODE(ifd_sound_read(&source, RATE, &arena, &sample, &count, &err), IFD_TOO_LARGE, &err);
+    EXPECT_HAS(err.text, "a sound of 2.0 s, the most are 2.0 s");
+    ifd_arena_finish(&arena);
+    ifd_arena_init(&arena, ifd_alloc_system(), 0);
+    source.most = 32000;
+    REQUIRE_OK(ifd_sound_read(&source, RATE, &arena, &sample, &count, &err), &err);
+    EXPECT_INT(count, 32000);
+    ifd_arena_finish(&arena);
+}
+
 static void data_ends_with_the_file(void)
 {
     static struct file file;
@@ -209,9 +233,13 @@ static void wrong_files_are_refused(void)
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
-        T(every_coding_is_read),    T(channels_are_mixed),
-        T(rates_are_changed),       T(samples_without_a_header_are_read),
-        T(data_ends_with_the_file), T(wrong_files_are_refused),
+        T(every_coding_is_read),
+        T(channels_are_mixed),
+        T(rates_are_changed),
+        T(samples_without_a_header_are_read),
+        T(a_sound_that_is_too_long_is_refused_before_it_is_read),
+        T(data_ends_with_the_file),
+        T(wrong_files_are_refused),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }
