@@ -114,12 +114,7 @@ static void weave(const struct filler *f, const uint8_t *const *row, uint8_t *re
         }
         return;
     }
-    const uint8_t *first = row[0], *second = row[1], *third = row[2];
-    for (size_t x = 0; x < width; x++, ret += 3) {
-        ret[0] = first[x];
-        ret[1] = second[x];
-        ret[2] = third[x];
-    }
+    f->rows->weave(row, width, ret);
 }
 
 /* Rounds as 8-bit numbers are rounded, to what 32 bits hold. */

@@ -3,8 +3,8 @@
 
 const struct ifd_rows *ifd_rows_portable(void)
 {
-    static const struct ifd_rows rows = {"portable", mix,  mix_fixed, dot,
-                                         yuv,        grey, scale,     quantise};
+    static const struct ifd_rows rows = {"portable", mix,   mix_fixed, dot,  yuv,
+                                         grey,       scale, quantise,  weave};
     return &rows;
 }
 

@@ -7,7 +7,7 @@
 
 /** Floats that a row which dot() reads has behind its end. Their values do not count, but must be
  *  finite. */
-#define IFD_ROW_PAD 4
+#define IFD_ROW_PAD 8
 
 struct ifd_rows {
     const char *name;
@@ -32,6 +32,8 @@ struct ifd_rows {
      *  numbers of what is 128 too large. room: for count. */
     void (*quantise)(const float *row, size_t count, float factor, float addend, uint8_t flip,
                      float *room, uint8_t *ret);
+    /** Writes the bytes of three rows in turn. */
+    void (*weave)(const uint8_t *const *row, size_t count, uint8_t *ret);
 };
 
 /** The tables of this processor, slowest first; the last is the fastest. */

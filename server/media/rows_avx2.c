@@ -3,6 +3,7 @@
 
 const struct ifd_rows *ifd_rows_avx2(void)
 {
-    static const struct ifd_rows rows = {"avx2", mix, mix_fixed, dot, yuv, grey, scale, quantise};
+    static const struct ifd_rows rows = {"avx2", mix,   mix_fixed, dot,  yuv,
+                                         grey,   scale, quantise,  weave};
     return __builtin_cpu_supports("avx2") ? &rows : NULL;
 }

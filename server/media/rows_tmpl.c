@@ -1,7 +1,8 @@
 /* The loops of rows.h, for the compiler to turn into vectors. Included by rows.c and rows_*.c. */
 #include "server/media/rows.h"
 
-typedef float quad __attribute__((vector_size(16), aligned(4)));
+typedef float quad __attribute__((vector_size(16)));
+typedef float octet __attribute__((vector_size(32), aligned(4)));
 
 static void mix(const uint8_t *row, size_t stride, const struct ifd_tap *tap, size_t count,
                 float *restrict ret)
@@ -49,15 +50,17 @@ static void mix_fixed(const uint8_t *row, size_t stride, const struct ifd_tap *t
     }
 }
 
+/* Sums of each of four floats in turn. */
 static inline quad sum_of(const float *pixel, const struct ifd_tap *tap)
 {
-    const quad *from = (const quad *)(const void *)pixel;
-    const quad *weight = (const quad *)(const void *)tap->weight;
-    quad sum = from[0] * weight[0];
-    for (uint32_t k = 1; k < tap->quads; k++) {
+    const octet *from = (const octet *)(const void *)pixel;
+    const octet *weight = (const octet *)(const void *)tap->weight;
+    octet sum = from[0] * weight[0];
+    for (uint32_t k = 1; k < tap->octets; k++) {
         sum += from[k] * weight[k];
     }
-    return sum;
+    return __builtin_shufflevector(sum, sum, 0, 1, 2, 3) +
+           __builtin_shufflevector(sum, sum, 4, 5, 6, 7);
 }
 
 static void dot(const float *pixel, uint32_t low, const struct ifd_tap *tap, size_t count,
@@ -127,5 +130,15 @@ static void quantise(const float *restrict row, size_t count, float factor, floa
     }
     for (size_t i = 0; i < count; i++) {
         ret[i] = (uint8_t)((int32_t)(room[i] + 0.5f) ^ flip);
+    }
+}
+
+static void weave(const uint8_t *const *row, size_t count, uint8_t *restrict ret)
+{
+    const uint8_t *first = row[0], *second = row[1], *third = row[2];
+    for (size_t i = 0; i < count; i++) {
+        ret[3 * i] = first[i];
+        ret[3 * i + 1] = second[i];
+        ret[3 * i + 2] = third[i];
     }
 }

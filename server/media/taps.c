@@ -55,14 +55,14 @@ static void make_tap(double centre, double support, uint32_t low, uint32_t high,
 /* Repeats each weight for the channels of its pixel, in place. Returns the floats used. */
 static size_t spread(float *weight, uint32_t channels, struct ifd_tap *tap)
 {
-    const size_t count = (size_t)tap->count * channels, all = (count + 3) / 4 * 4;
+    const size_t count = (size_t)tap->count * channels, all = (count + 7) / 8 * 8;
     for (size_t i = count; i < all; i++) {
         weight[i] = 0;
     }
     for (size_t i = count; i-- > 0;) {
         weight[i] = weight[i / channels];
     }
-    tap->quads = (uint32_t)(all / 4);
+    tap->octets = (uint32_t)(all / 8);
     return all;
 }
 
@@ -93,7 +93,7 @@ enum ifd_code ifd_taps_make(double begin, double length, uint32_t low, uint32_t 
     size_t weights = 0, bytes = 0, tap_bytes = 0;
     struct ifd_taps taps = {.count = count};
     if (ifd_size_mul(most, channels > 0 ? channels : 1, &weights) &&
-        ifd_size_mul(weights + 3, count, &weights) &&
+        ifd_size_mul(weights + 7, count, &weights) &&
         ifd_size_mul(weights, sizeof(float) + sizeof(uint16_t), &bytes) &&
         ifd_size_mul(count, sizeof(struct ifd_tap), &tap_bytes) &&
         ifd_size_add(bytes, tap_bytes, &taps.memory_bytes)) {

@@ -10,10 +10,10 @@
 struct ifd_tap {
     uint32_t first, count;
     /* Along columns: one for each pixel, and the same in units of 1 / 65536. Along rows: one for
-     * each channel of each pixel, then zeros to a multiple of four; quads counts fours. */
+     * each channel of each pixel, then zeros to a multiple of eight; octets counts eights. */
     const float *weight;
     const uint16_t *fixed;
-    uint32_t quads;
+    uint32_t octets;
 };
 
 struct ifd_taps {

@@ -103,6 +103,24 @@ static void pixels_of_a_row_are_mixed(void)
     }
 }
 
+static void bytes_are_woven(void)
+{
+    const struct ifd_rows *table[IFD_ROWS_TABLES];
+    const size_t tables = begin(table);
+    const uint8_t *const row[3] = {pixel, pixel + MOST, pixel + 2 * MOST};
+    for (size_t t = 0; t < tables; t++) {
+        for (size_t count = 0; count <= MOST; count++) {
+            uint8_t got[3 * MOST + 1];
+            memset(got, 0xa5, sizeof(got));
+            table[t]->weave(row, count, got);
+            for (size_t i = 0; i < 3 * count; i++) {
+                EXPECT_INT(got[i], row[i % 3][i / 3]);
+            }
+            EXPECT_INT(got[3 * count], 0xa5);
+        }
+    }
+}
+
 static void colours_are_made(void)
 {
     const struct ifd_rows *table[IFD_ROWS_TABLES];
@@ -164,10 +182,8 @@ static void numbers_are_rounded_and_cut(void)
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
-        T(rows_are_mixed),
-        T(pixels_of_a_row_are_mixed),
-        T(colours_are_made),
-        T(numbers_are_rounded_and_cut),
+        T(rows_are_mixed),   T(pixels_of_a_row_are_mixed),   T(bytes_are_woven),
+        T(colours_are_made), T(numbers_are_rounded_and_cut),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }
