@@ -46,7 +46,7 @@ static enum ifd_code parse(struct ifd_http_infer *infer, struct ifd_err *err)
 {
     size_t bytes = 0;
     bool is_raw = false;
-    if (ifd_infer_is_picture(infer)) {
+    if (ifd_infer_is_picture(infer) && !ifd_infer_is_sound(infer)) {
         return ifd_infer_parse_picture(infer, err);
     }
     if (ifd_infer_is_vision(infer)) {

@@ -50,6 +50,10 @@ uint64_t ifd_infer_expected_timeout_us(struct ifd_str text, struct ifd_arena *ar
 IFD_NODISCARD enum ifd_code ifd_infer_parse_raw(struct ifd_http_infer *infer, struct ifd_err *err);
 /** The Content-Type says that the body is a picture, or its first bytes do. (infer_picture.c) */
 bool ifd_infer_is_picture(const struct ifd_http_infer *infer);
+struct ifd_part;
+/** The first file of a form; plain parts become parameters. Errors: INVALID (no form, no file). */
+IFD_NODISCARD enum ifd_code ifd_infer_read_form(struct ifd_http_infer *infer, struct ifd_part *ret,
+                                                struct ifd_err *err);
 /** The body is one picture, or a form with one, for the model's one picture input. */
 IFD_NODISCARD enum ifd_code ifd_infer_parse_picture(struct ifd_http_infer *infer,
                                                     struct ifd_err *err);
@@ -94,7 +98,8 @@ IFD_NODISCARD enum ifd_code ifd_infer_read_source(struct ifd_http_infer *infer,
 
 /* ---- sounds (infer_sound.c) ---- */
 
-/** The Content-Type or the first bytes say that the body is a sound. */
+/** The Content-Type or the first bytes say that the body is a sound, or it is a form and the model
+ *  takes sounds. */
 bool ifd_infer_is_sound(const struct ifd_http_infer *infer);
 /** The whole body is a sound for the model's one input; the first window is that of the first
  *  run. */

@@ -69,10 +69,9 @@ static struct ifd_str text_of(struct ifd_bytes bytes)
     return (struct ifd_str){(const char *)bytes.data, bytes.size};
 }
 
-/* The first file is the picture, plain parts are parameters. Some recorders give the picture no
- * name of a file. */
-static enum ifd_code read_form(struct ifd_http_infer *infer, struct ifd_picture_source *ret,
-                               struct ifd_err *err)
+/* Some recorders give the picture no name of a file. */
+enum ifd_code ifd_infer_read_form(struct ifd_http_infer *infer, struct ifd_part *ret,
+                                  struct ifd_err *err)
 {
     struct ifd_multipart form;
     struct ifd_part part;
@@ -91,14 +90,25 @@ static enum ifd_code read_form(struct ifd_http_infer *infer, struct ifd_picture_
             code = ifd_infer_add_field(infer, &field, err);
         } else if (!has_file) {
             has_file = true;
-            ret->bytes = part.content;
-            code = read_frame(part.type, ret, err);
+            *ret = part;
         }
     }
-    return code || has_file
-               ? code
-               : ifd_fail(err, IFD_INVALID,
-                          "multipart form: no part has a file name, none is the picture");
+    return code || has_file ? code
+                            : ifd_fail(err, IFD_INVALID,
+                                       "multipart form: no part has a file name, none is the %s",
+                                       ifd_infer_is_sound(infer) ? "sound" : "picture");
+}
+
+static enum ifd_code read_picture_form(struct ifd_http_infer *infer, struct ifd_picture_source *ret,
+                                       struct ifd_err *err)
+{
+    struct ifd_part file;
+    const enum ifd_code code = ifd_infer_read_form(infer, &file, err);
+    if (code != IFD_OK) {
+        return code;
+    }
+    ret->bytes = file.content;
+    return read_frame(file.type, ret, err);
 }
 
 /* ---- pictures for an input ---- */
@@ -156,7 +166,7 @@ enum ifd_code ifd_infer_parse_picture(struct ifd_http_infer *infer, struct ifd_e
 {
     struct ifd_picture_source source = {.bytes = infer->http->body};
     enum ifd_code code = ifd_media_type_is(infer->content_type, form_type)
-                             ? read_form(infer, &source, err)
+                             ? read_picture_form(infer, &source, err)
                              : read_frame(infer->content_type, &source, err);
     return code == IFD_OK ? take_picture(infer, &source, err) : code;
 }

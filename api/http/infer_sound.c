@@ -4,6 +4,8 @@
 
 #include "api/http/infer.h"
 #include "api/http/media_type.h"
+#include "api/http/multipart.h"
+#include "api/http/vision.h"
 #include "engine/base/str.h"
 
 /* Bounds how long one request keeps the model: at half a second a window, eight minutes. */
@@ -20,7 +22,12 @@ struct ifd_windows {
     uint64_t started_ns;
 };
 
-static const char raw_type[] = "audio/x-raw";
+static const char raw_type[] = "audio/x-raw", form_type[] = "multipart/form-data";
+
+static bool takes_sounds(const struct ifd_model_desc *desc)
+{
+    return desc->input_count == 1 && desc->input[0].sound.has_sound;
+}
 
 bool ifd_infer_is_sound(const struct ifd_http_infer *infer)
 {
@@ -30,6 +37,8 @@ bool ifd_infer_is_sound(const struct ifd_http_infer *infer)
         call->body.data ? call->body
                         : (struct ifd_bytes){call->exchange->body, call->exchange->body_size};
     return (type.size >= 6 && ifd_str_equal_nocase((struct ifd_str){type.data, 6}, "audio/")) ||
+           (ifd_media_type_is(type, form_type) && !ifd_infer_is_vision(infer) &&
+            takes_sounds(infer->core.desc)) ||
            (!call->json_length.data && body.size >= 12 && memcmp(body.data, "RIFF", 4) == 0 &&
             memcmp(body.data + 8, "WAVE", 4) == 0);
 }
@@ -45,14 +54,21 @@ static bool read_count(struct ifd_str type, const char *name, uint32_t *ret)
     return is_number;
 }
 
-static enum ifd_code read_source(const struct ifd_http_infer *infer, struct ifd_sound_source *ret,
+static enum ifd_code read_source(struct ifd_http_infer *infer, struct ifd_sound_source *ret,
                                  struct ifd_err *err)
 {
 #define X(id, name, bytes) [IFD_SOUND_##id] = name,
     static const char *const names[IFD_SOUND_COUNT] = {IFD_SOUND_FORMATS(X)};
 #undef X
-    const struct ifd_str type = infer->content_type;
-    *ret = (struct ifd_sound_source){.bytes = infer->http->body};
+    struct ifd_part file = {.type = infer->content_type, .content = infer->http->body};
+    if (ifd_media_type_is(file.type, form_type)) {
+        const enum ifd_code code = ifd_infer_read_form(infer, &file, err);
+        if (code != IFD_OK) {
+            return code;
+        }
+    }
+    const struct ifd_str type = file.type;
+    *ret = (struct ifd_sound_source){.bytes = file.content};
     if (!ifd_media_type_is(type, raw_type)) {
         return IFD_OK;
     }
@@ -139,7 +155,7 @@ static enum ifd_code read_windows(struct ifd_http_infer *infer, struct ifd_windo
 enum ifd_code ifd_infer_parse_sound(struct ifd_http_infer *infer, struct ifd_err *err)
 {
     const struct ifd_model_desc *desc = infer->core.desc;
-    if (desc->input_count != 1 || !desc->input[0].sound.has_sound) {
+    if (!takes_sounds(desc)) {
         return ifd_fail(err, IFD_INVALID,
                         "model '%s' takes no sound: send tensors, or say in its config what it is "
                         "(parameters preset, or task and audio_rate)",

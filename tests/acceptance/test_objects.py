@@ -273,6 +273,19 @@ class Sounds(support.ServerCase):
         self.assertEqual(len(answer["windows"][1]["classes"]), 1)
         self.assertIn("compute", answer["time_ms"])
 
+    def test_a_form_may_bring_a_sound(self):
+        body = support.shared("audio/speech.wav").read_bytes()
+        form = (b'--x\r\nContent-Disposition: form-data; name="top_k"\r\n\r\n2\r\n'
+                b'--x\r\nContent-Disposition: form-data; name="file"; filename="a.wav"\r\n'
+                b'Content-Type: audio/x-wav\r\n\r\n' + body + b'\r\n--x--\r\n')
+        status, answer = self.hear(form, "multipart/form-data; boundary=x")
+        self.assertEqual(status, 200, answer)
+        self.assertEqual(answer["windows"], self.hear(body, "audio/wav", "top_k=2")[1]["windows"])
+        status, answer = self.hear(b'--x\r\nContent-Disposition: form-data; name="a"\r\n\r\n'
+                                   b'b\r\n--x--\r\n', "multipart/form-data; boundary=x")
+        self.assertEqual(status, 400)
+        self.assertIn("none is the sound", answer["error"])
+
     def test_what_is_no_sound_is_refused(self):
         short = wav(np.zeros((100, 1)), 16000)
         self.assertEqual(len(self.hear(short)[1]["windows"]), 1)
