@@ -2,6 +2,7 @@
 #include "backends/gpuacc/lower.h"
 
 #include "backends/gpuacc/halves.h"
+#include "backends/lowering/requantize.h"
 
 #include <string.h>
 
@@ -114,6 +115,10 @@ const struct ifd_gpu_driver *ifd_gpu_driver_of(const struct ifd_node_view *node,
         (unsigned)node->op < IFD_OP_COUNT ? drivers[node->op] : NULL;
     if (!driver) {
         ifd_fail(reason, IFD_UNSUPPORTED, "GpuAcc has no kernel for this operator");
+        return NULL;
+    }
+    if (ifd_low_saturates(node)) {
+        ifd_fail(reason, IFD_UNSUPPORTED, "scales that are too far apart");
         return NULL;
     }
     for (uint32_t i = 0; i < node->output_count; i++) {

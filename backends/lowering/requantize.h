@@ -24,6 +24,10 @@ struct ifd_low_scales {
 /** Are results of this layer, sum or product rounded as ONNX Runtime does it? */
 bool ifd_low_rounds_even(const struct ifd_node_view *node);
 
+/** Is a factor from 8-bit inputs to the 8-bit output so large that its fixed-point form saturates, as
+ *  LiteRT has it? Kernels hold no such factors. */
+bool ifd_low_saturates(const struct ifd_node_view *node);
+
 /** Of a convolution or fully connected layer: input 0, weights 1. Of f32 data: those of the weights
  *  only. */
 struct ifd_low_scales ifd_low_read_scales(const struct ifd_node_view *node);

@@ -157,7 +157,7 @@ void ifd_ref_store(enum ifd_dtype dtype, void *data, size_t i, int32_t value)
 
 bool ifd_multiplier_from_real(double real, struct ifd_multiplier *ret)
 {
-    if (!(real >= 0.0 && real < (double)(1 << 30))) {
+    if (!(real >= 0.0 && isfinite(real))) {
         return false;
     }
     ifd_fixed_from_real(real, &ret->fraction, &ret->shift);

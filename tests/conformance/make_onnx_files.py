@@ -331,6 +331,54 @@ def ml():
               [x], **classes)
 
 
+def contributed():
+    """Other operators of com.microsoft: what ONNX Runtime's quantizer and its optimizers write."""
+    x = real(2, 3, 8)
+    codes = [("x", x), ("s", np.array([0.02, 0.03, 0.05], F))]
+    zeros = [("z", np.array([3, -200, 1000], np.int16))]
+    write("quantize_16_bits",
+          [node("QuantizeLinear", "xsz", "q", MS, axis=1),
+           node("DequantizeLinear", "qsz", "y", MS, axis=1)], codes[:1], [*codes[1:], *zeros],
+          ["q", "y"])
+    c, a, b = RNG.integers(0, 2, (3, 4)) > 0, stored(U8, 3, 4), stored(U8, 1, 4)
+    scales = [(n, F(v)) for n, v in (("r", 0.02), ("t", 0.03), ("u", 0.04))]
+    zero = [(n, U8(v)) for n, v in (("k", 120), ("l", 130), ("m", 110))]
+    write("q_where", [node("QLinearWhere", "carkbtlum", domain=MS)],
+          [("c", c), ("a", a), ("b", b)], scales + zero)
+    write("trilu", [node("Trilu", "xk", domain=MS, upper=0)], [("x", real(2, 4, 5))],
+          [("k", S64(-1))])
+    grid = (RNG.integers(-40, 41, (1, 3, 4, 2)) / 32).astype(F)
+    write("grid_sample_ms", [node("GridSample", "xg", domain=MS, mode="bilinear",
+                                  padding_mode="border", align_corners=1)],
+          [("x", real(1, 2, 5, 4)), ("g", grid)])
+    angles = np.outer(np.arange(9), [1, 0.4, 0.1, 0.02]).astype(F)
+    tables = [("c", np.cos(angles)), ("s", np.sin(angles))]
+    for name, given, places, attributes in (
+            ("rotary_ms", real(2, 3, 16), np.array([[0, 3, 1], [5, 8, 2]], S64), {}),
+            ("rotary_ms_offset", real(2, 3, 16), np.array([4], S64), {"interleaved": 1}),
+            ("rotary_ms_heads", real(2, 2, 3, 8), np.array([1], S64), {}),
+            ("rotary_ms_part", real(2, 3, 24), np.array([2], S64),
+             {"num_heads": 2, "rotary_embedding_dim": 8})):
+        write(name, [node("RotaryEmbedding", "xpcs", domain=MS, **attributes)],
+              [("x", given), ("p", places)], tables)
+    for name, count in (("dynamic_lstm", 1), ("dynamic_lstm_columns", 2)):
+        w, r = stored(S8, count, 5, 16), stored(S8, count, 4, 16)
+        size = (count,) if count == 1 else (count, 16)
+        constants = [("w", w), ("r", r), ("b", real(count, 32)),
+                     ("s", F(0.01) + real(*size, scale=1e-3)), ("z", np.zeros(size, S8)),
+                     ("t", F(0.02) + real(*size, scale=1e-3)), ("k", np.zeros(size, S8))]
+        inputs = ["x", "w", "r", "b", "", "", "", "", "s", "z", "t", "k"]
+        write(name, [node("DynamicQuantizeLSTM", inputs, ["y", "h", "c"], MS, hidden_size=4,
+                          direction="bidirectional" if count == 2 else "forward")],
+              [("x", real(6, 1, 5))], constants, ["y", "h", "c"])  # of several, threads decide
+    stored_x, weights = stored(U8, 2, 5, 8), stored(S8, 8, 24)
+    constants = [("w", weights), ("b", real(24)), ("s", F(0.02)), ("t", F(0.01)), ("k", U8(121)),
+                 ("z", S8(0))]
+    mask = ("m", np.array([[1, 1, 0, 1, 0], [1, 1, 1, 1, 1]], S32))
+    write("q_attention", [node("QAttention", "xwbstmkz", domain=MS, num_heads=2)],
+          [("x", stored_x), mask], constants)
+
+
 def refers(made, attribute, to, kind):
     """A node of a function whose attribute is one of the function's caller."""
     made.attribute.add(name=attribute, ref_attr_name=to, type=kind)
@@ -405,7 +453,7 @@ def narrow():
 def main():
     FOLDER.mkdir(exist_ok=True)
     for make in (layers, normalizations, attention, blocks, integers, qlinear, ml, narrow,
-                 functions):
+                 functions, contributed):
         make()
 
 

@@ -55,6 +55,8 @@ static double number_at(const struct ifd_tensor *t, const void *data, size_t i)
         return ((const int32_t *)data)[i];
     case IFD_S64:
         return (double)((const int64_t *)data)[i];
+    case IFD_S16:
+        return ((const int16_t *)data)[i];
     case IFD_S8:
         return ((const int8_t *)data)[i];
     case IFD_U8:

@@ -127,16 +127,30 @@ static uint32_t half(struct ifd_builder *b, uint32_t x, int64_t i)
     return ifd_build_reshape(b, ifd_build_cut(b, x, 0, i, 1), shape.dim + 1, shape.rank - 1);
 }
 
-/* input [n, t, k], weights [k, 3 * hidden], bias, mask, past [2, n, heads, t, size], bias of the
- * products. */
-void ifd_onnx_attention(struct ifd_onnx_call *call, int unused)
+/* Stored numbers as floats: scale in input i, zero point in input k, both of the whole or of each
+ * column. */
+static uint32_t real_of(struct ifd_onnx_call *call, uint32_t stored, uint32_t i, uint32_t k)
 {
-    (void)unused;
+    struct ifd_builder *b = call->b;
+    const uint32_t zero = ifd_onnx_input(call, k);
+    uint32_t x = ifd_build_cast(b, stored, IFD_F32);
+    if (zero != IFD_NONE) {
+        x = ifd_build_binary(b, IFD_OP_SUB, x, ifd_build_cast(b, zero, IFD_F32));
+    }
+    return ifd_build_binary(b, IFD_OP_MUL, x, call->input[i]);
+}
+
+/* input [n, t, k], weights [k, 3 * hidden], bias, mask, past [2, n, heads, t, size], bias of the
+ * products. Quantized (QAttention): input, weights, bias, scales of both, mask, zero points of
+ * both, past. */
+void ifd_onnx_attention(struct ifd_onnx_call *call, int is_quantized)
+{
     struct ifd_builder *b = call->b;
     const struct ifd_shape x = shape_of(b, call->input[0]);
     const struct ifd_shape w = shape_of(b, call->input[1]);
-    const uint32_t bias = ifd_onnx_input(call, 2), mask = ifd_onnx_input(call, 3);
-    const uint32_t past = ifd_onnx_input(call, 4);
+    const uint32_t bias = ifd_onnx_input(call, 2);
+    const uint32_t mask = ifd_onnx_input(call, is_quantized ? 5 : 3);
+    const uint32_t past = ifd_onnx_input(call, is_quantized ? 8 : 4);
     struct ifd_ints sizes = {.count = 3};
     if (x.rank != 3 || w.rank != 2 || ifd_onnx_int(call, "do_rotary", 0) != 0 ||
         ifd_onnx_int(call, "past_present_share_buffer", 0) != 0) {
@@ -147,7 +161,9 @@ void ifd_onnx_attention(struct ifd_onnx_call *call, int unused)
     if (!ifd_onnx_ints(call, "qkv_hidden_sizes", &sizes) || sizes.count != 3) {
         sizes = (struct ifd_ints){.count = 3, .value = {w.dim[1] / 3, w.dim[1] / 3, w.dim[1] / 3}};
     }
-    uint32_t all = ifd_build_matmul(b, call->input[0], call->input[1]);
+    uint32_t all = is_quantized ? ifd_build_matmul(b, real_of(call, call->input[0], 3, 6),
+                                                   real_of(call, call->input[1], 4, 7))
+                                : ifd_build_matmul(b, call->input[0], call->input[1]);
     all = bias == IFD_NONE ? all : add(b, all, bias);
     const int64_t heads = ifd_onnx_int(call, "num_heads", 1);
     uint32_t qkv[3];
@@ -166,7 +182,7 @@ void ifd_onnx_attention(struct ifd_onnx_call *call, int unused)
     }
     call->output[0] =
         attend(call, qkv, mask == IFD_NONE ? IFD_NONE : mask_of(call, mask, x.dim[0], length),
-               ifd_onnx_input(call, 5));
+               is_quantized ? IFD_NONE : ifd_onnx_input(call, 5));
 }
 
 /* query, key and value [n, t, hidden] (key and value also [n, heads, s, size]), bias [3 * hidden],

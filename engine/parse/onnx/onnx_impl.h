@@ -185,7 +185,11 @@ void ifd_onnx_col2im(struct ifd_onnx_call *call, int unused);
 
 /* rotary.c */
 void ifd_onnx_center_crop_pad(struct ifd_onnx_call *call, int unused);
-void ifd_onnx_rotary_embedding(struct ifd_onnx_call *call, int unused);
+void ifd_onnx_rotary_embedding(struct ifd_onnx_call *call, int is_microsoft);
+
+/* random.c */
+enum ifd_onnx_random { IFD_ONNX_RANDOM_NORMAL, IFD_ONNX_RANDOM_UNIFORM, IFD_ONNX_BERNOULLI };
+void ifd_onnx_random(struct ifd_onnx_call *call, int which); /* enum ifd_onnx_random */
 
 /* sample.c */
 void ifd_onnx_affine_grid(struct ifd_onnx_call *call, int unused);
@@ -220,7 +224,7 @@ void ifd_onnx_microsoft(struct ifd_onnx_call *call, int which); /* enum ifd_onnx
 void ifd_onnx_ml(struct ifd_onnx_call *call, int which);        /* enum ifd_onnx_ml */
 void ifd_onnx_tree_classifier(struct ifd_onnx_call *call, int unused);
 void ifd_onnx_tree_regressor(struct ifd_onnx_call *call, int unused);
-void ifd_onnx_attention(struct ifd_onnx_call *call, int unused);
+void ifd_onnx_attention(struct ifd_onnx_call *call, int is_quantized);
 void ifd_onnx_multi_head_attention(struct ifd_onnx_call *call, int unused);
 
 enum ifd_onnx_function {
@@ -329,7 +333,8 @@ enum ifd_onnx_quantized {
     IFD_ONNX_Q_SOFTMAX,
     IFD_ONNX_Q_AVERAGE_POOL,
     IFD_ONNX_Q_GLOBAL_AVERAGE_POOL,
-    IFD_ONNX_Q_LEAKY_RELU
+    IFD_ONNX_Q_LEAKY_RELU,
+    IFD_ONNX_Q_WHERE
 };
 
 enum ifd_onnx_microsoft {
@@ -355,7 +360,7 @@ enum ifd_onnx_ml {
     IFD_ONNX_ZIP_MAP
 };
 
-enum ifd_onnx_recurrent { IFD_ONNX_LSTM, IFD_ONNX_GRU, IFD_ONNX_RNN };
+enum ifd_onnx_recurrent { IFD_ONNX_LSTM, IFD_ONNX_GRU, IFD_ONNX_RNN, IFD_ONNX_DYNAMIC_LSTM };
 
 /* ---- shared with the quantized forms (layers.c, pool.c) ---- */
 
@@ -370,6 +375,8 @@ struct ifd_onnx_stored {
  *  stored is NULL; else of up to two directions. */
 uint32_t ifd_onnx_convolve(struct ifd_onnx_call *call, uint32_t x, uint32_t filter, uint32_t bias,
                            const struct ifd_onnx_stored *stored);
+/** x in the steps of its range, as DynamicQuantizeLinear makes them, in floats (quantized.c). */
+uint32_t ifd_onnx_in_steps(struct ifd_builder *b, uint32_t x);
 /** What attribute "post_transform" makes of scores [n, …] (ml.c). */
 uint32_t ifd_onnx_transformed(struct ifd_onnx_call *call, uint32_t x);
 /** The label, of the attribute's whole numbers, of the largest score in each row. */

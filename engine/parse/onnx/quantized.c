@@ -205,6 +205,13 @@ static void dynamic_quantize(struct ifd_builder *b, uint32_t x, uint32_t ret[3])
     ret[2] = ifd_build_cast(b, zero, IFD_U8);
 }
 
+uint32_t ifd_onnx_in_steps(struct ifd_builder *b, uint32_t x)
+{
+    uint32_t q[3];
+    dynamic_quantize(b, x, q);
+    return ifd_build_binary(b, IFD_OP_MUL, centred(b, q[0], q[2], 0), q[1]);
+}
+
 /* Stored numbers, scale and zero point of both factors: their product in floats. The second has a
  * scale for the whole or for each column. */
 static uint32_t real_product(struct ifd_builder *b, const uint32_t x[3], const uint32_t y[3],
@@ -441,6 +448,14 @@ static uint32_t q_binary(struct ifd_onnx_call *call, enum ifd_op op)
     return quantize(call->b, y, ifd_onnx_quant_at(call, 6), 0);
 }
 
+/* Condition; x and y with scale and zero point; scale and zero point of the result. */
+static uint32_t q_where(struct ifd_onnx_call *call)
+{
+    const uint32_t y =
+        ifd_onnx_selected(call->b, call->input[0], real_input(call, 1, 0), real_input(call, 4, 0));
+    return quantize(call->b, y, ifd_onnx_quant_at(call, 7), 0);
+}
+
 void ifd_onnx_quantized(struct ifd_onnx_call *call, int which)
 {
     struct ifd_builder *b = call->b;
@@ -488,6 +503,9 @@ void ifd_onnx_quantized(struct ifd_onnx_call *call, int which)
         break;
     case IFD_ONNX_Q_MUL:
         y = q_binary(call, IFD_OP_MUL);
+        break;
+    case IFD_ONNX_Q_WHERE:
+        y = q_where(call);
         break;
     case IFD_ONNX_Q_CONCAT:
         y = q_concat(call);

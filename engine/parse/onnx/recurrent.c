@@ -3,7 +3,7 @@
 #include "engine/ir/shape.h"
 #include "engine/parse/onnx/onnx_impl.h"
 
-#define STEPS_MAX 512 /* of all directions */
+#define STEPS_MAX 4096 /* of all directions */
 
 /* One direction of one layer. */
 struct cell {
@@ -11,6 +11,7 @@ struct cell {
     int64_t steps, batch, hidden;
     bool is_reverse, resets_after; /* GRU: linear_before_reset */
     bool couples;                  /* LSTM: input_forget */
+    bool is_dynamic;               /* the state is quantized before it is multiplied */
     enum ifd_op function[3];       /* of the gates, of the candidate, of the cell */
     double clip;                   /* of sums, 0: none */
     uint32_t peepholes;            /* LSTM: [3 * hidden], IFD_NONE: none */
@@ -75,7 +76,8 @@ static uint32_t open_gate(struct ifd_builder *b, const struct cell *cell, uint32
 /* Gates in the format's order: input, output, forget, cell. */
 static void lstm_step(struct ifd_builder *b, struct cell *cell, uint32_t sums)
 {
-    sums = add(b, sums, ifd_build_layer(b, cell->h, cell->weights, cell->bias));
+    const uint32_t h = cell->is_dynamic ? ifd_onnx_in_steps(b, cell->h) : cell->h;
+    sums = add(b, sums, ifd_build_layer(b, h, cell->weights, cell->bias));
     const uint32_t in = open_gate(b, cell, sums, 0, cell->c);
     const uint32_t one = ifd_build_number(b, IFD_F32, 1);
     const uint32_t forget = cell->couples ? ifd_build_binary(b, IFD_OP_SUB, one, in)
@@ -198,6 +200,30 @@ static uint32_t first_state(struct ifd_onnx_call *call, uint32_t i, uint32_t dir
     return ifd_build_node(b, IFD_OP_BROADCAST_TO, &zero, 1, NULL, &attrs);
 }
 
+/* Weights of a direction, [gates * hidden, columns]. Of com.microsoft.DynamicQuantizeLSTM they are
+ * [columns, gates * hidden] of 8 bits, with scale and zero point in inputs i and i + 1. */
+static uint32_t weights_of(struct ifd_onnx_call *call, const struct cell *cell, uint32_t which,
+                           uint32_t i, uint32_t direction)
+{
+    struct ifd_builder *b = call->b;
+    const uint32_t stored = element(b, call->input[which], 0, direction);
+    if (!cell->is_dynamic) {
+        return stored;
+    }
+    uint32_t real = ifd_build_cast(b, stored, IFD_F32);
+    if (ifd_onnx_input(call, i) == IFD_NONE) {
+        return ifd_build_fail(b, IFD_CORRUPT, "input %u is missing", i);
+    }
+    for (uint32_t k = 0; k < 2; k++) { /* of the direction, or of each of its columns */
+        const uint32_t number = ifd_onnx_input(call, i + 1 - k);
+        if (number != IFD_NONE) {
+            real = ifd_build_binary(b, k == 0 ? IFD_OP_SUB : IFD_OP_MUL, real,
+                                    ifd_build_cast(b, element(b, number, 0, direction), IFD_F32));
+        }
+    }
+    return ifd_build_swap(b, real, 0, 1);
+}
+
 static void begin(struct ifd_onnx_call *call, struct cell *cell, uint32_t x, uint32_t direction)
 {
     struct ifd_builder *b = call->b;
@@ -209,8 +235,9 @@ static void begin(struct ifd_onnx_call *call, struct cell *cell, uint32_t x, uin
         &(const struct ifd_broadcast_to_attrs){.shape = {.count = 1, .value = {width}}});
     const uint32_t both = bias == IFD_NONE ? IFD_NONE : element(b, bias, 0, direction);
     const uint32_t of_input = bias == IFD_NONE ? zeros : ifd_build_cut(b, both, 0, 0, width);
-    cell->inputs = ifd_build_layer(b, x, element(b, call->input[1], 0, direction), of_input);
-    cell->weights = element(b, call->input[2], 0, direction);
+    cell->inputs = ifd_build_layer(b, cell->is_dynamic ? ifd_onnx_in_steps(b, x) : x,
+                                   weights_of(call, cell, 1, 8, direction), of_input);
+    cell->weights = weights_of(call, cell, 2, 10, direction);
     cell->bias = bias == IFD_NONE ? zeros : ifd_build_cut(b, both, 0, width, width);
     cell->h = first_state(call, 5, direction, cell);
     if (cell->kind == IFD_ONNX_LSTM) {
@@ -237,7 +264,9 @@ static uint32_t join(struct ifd_builder *b, const uint32_t *x, uint32_t count, i
 void ifd_onnx_recurrent(struct ifd_onnx_call *call, int which)
 {
     struct ifd_builder *b = call->b;
-    const enum ifd_onnx_recurrent kind = (enum ifd_onnx_recurrent)which;
+    const bool is_dynamic = which == IFD_ONNX_DYNAMIC_LSTM;
+    const enum ifd_onnx_recurrent kind =
+        is_dynamic ? IFD_ONNX_LSTM : (enum ifd_onnx_recurrent)which;
     const bool is_turned = is_batch_first(call);
     const uint32_t input = is_turned ? ifd_build_swap(b, call->input[0], 0, 1) : call->input[0];
     const struct ifd_shape x = ifd_build_desc(b, input)->shape;
@@ -256,7 +285,8 @@ void ifd_onnx_recurrent(struct ifd_onnx_call *call, int which)
         struct cell cell = {.kind = kind,
                             .steps = x.dim[0],
                             .batch = x.dim[1],
-                            .hidden = r.dim[2],
+                            .hidden = r.dim[is_dynamic ? 1 : 2],
+                            .is_dynamic = is_dynamic,
                             .is_reverse = is_reverse || d == 1,
                             .resets_after = ifd_onnx_int(call, "linear_before_reset", 0) != 0};
         begin(call, &cell, input, d);

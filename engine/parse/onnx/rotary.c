@@ -41,11 +41,26 @@ static uint32_t turned(struct ifd_builder *b, uint32_t x, uint32_t cosine, uint3
     return ifd_build_reshape(b, both, s.dim, 4);
 }
 
+/* One position is that of the first of t places. */
+static uint32_t positions_of(struct ifd_builder *b, uint32_t given, int64_t t)
+{
+    const struct ifd_shape shape = shape_of(b, given);
+    if (given == IFD_NONE || shape.rank != 1) {
+        return given;
+    }
+    const uint32_t bounds[3] = {ifd_build_number(b, IFD_S64, 0),
+                                ifd_build_number(b, IFD_S64, (double)t),
+                                ifd_build_number(b, IFD_S64, 1)};
+    const int64_t row[2] = {1, t}, one[2] = {1, 1};
+    const uint32_t places =
+        ifd_build_reshape(b, ifd_build_node(b, IFD_OP_RANGE, bounds, 3, NULL, NULL), row, 2);
+    return ifd_build_binary(b, IFD_OP_ADD, places, ifd_build_reshape(b, given, one, 2));
+}
+
 /* Angles of each place as [n or 1, t, 1, size / 2]; positions choose rows of the cache. */
-static uint32_t angles(struct ifd_onnx_call *call, uint32_t i)
+static uint32_t angles(struct ifd_onnx_call *call, uint32_t i, uint32_t positions)
 {
     struct ifd_builder *b = call->b;
-    const uint32_t positions = ifd_onnx_input(call, 3);
     uint32_t cache = call->input[i];
     if (positions != IFD_NONE) {
         const uint32_t pick[2] = {cache, positions};
@@ -59,13 +74,24 @@ static uint32_t angles(struct ifd_onnx_call *call, uint32_t i)
     return ifd_build_reshape(b, cache, dim, 4);
 }
 
-void ifd_onnx_rotary_embedding(struct ifd_onnx_call *call, int unused)
+/* Inputs: x, cosines, sines, positions; of com.microsoft: x, positions, cosines, sines. */
+void ifd_onnx_rotary_embedding(struct ifd_onnx_call *call, int is_microsoft)
 {
-    (void)unused;
     struct ifd_builder *b = call->b;
     const struct ifd_shape given = shape_of(b, call->input[0]);
-    const int64_t heads = ifd_onnx_int(call, "num_heads", 0);
+    const uint32_t cosines = is_microsoft ? 2 : 1;
+    const int64_t turned_size = ifd_onnx_int(call, "rotary_embedding_dim", 0);
+    int64_t heads = ifd_onnx_int(call, "num_heads", 0);
     uint32_t x = call->input[0];
+    if (is_microsoft &&
+        (ifd_onnx_f32(call, "scale", 1) != 1 || ifd_onnx_int(call, "is_packed_batching", 0) != 0)) {
+        ifd_build_fail(b, IFD_UNSUPPORTED, "attribute \"scale\" or \"is_packed_batching\"");
+        return;
+    }
+    if (is_microsoft && heads == 0 && turned_size == 0 && given.rank == 3) {
+        const struct ifd_shape cache = shape_of(b, call->input[cosines]);
+        heads = cache.rank == 2 && cache.dim[1] > 0 ? given.dim[2] / (2 * cache.dim[1]) : 0;
+    }
     if (given.rank == 3 && heads > 0 && given.dim[2] % heads == 0) {
         const int64_t dim[4] = {given.dim[0], given.dim[1], heads, given.dim[2] / heads};
         x = ifd_build_reshape(b, x, dim, 4);
@@ -77,15 +103,17 @@ void ifd_onnx_rotary_embedding(struct ifd_onnx_call *call, int unused)
         return;
     }
     const struct ifd_shape s = shape_of(b, x);
-    const int64_t wanted = ifd_onnx_int(call, "rotary_embedding_dim", 0);
-    const int64_t size = wanted > 0 ? wanted : s.dim[3];
+    const int64_t size = turned_size > 0 ? turned_size : s.dim[3];
     if (size > s.dim[3] || size % 2 != 0) {
         ifd_build_fail(b, IFD_INVALID, "%lld numbers of %lld to turn", (long long)size,
                        (long long)s.dim[3]);
         return;
     }
-    uint32_t y = turned(b, size < s.dim[3] ? ifd_build_cut(b, x, 3, 0, size) : x, angles(call, 1),
-                        angles(call, 2), ifd_onnx_int(call, "interleaved", 0) != 0);
+    const uint32_t positions =
+        is_microsoft ? positions_of(b, call->input[1], s.dim[1]) : ifd_onnx_input(call, 3);
+    uint32_t y = turned(b, size < s.dim[3] ? ifd_build_cut(b, x, 3, 0, size) : x,
+                        angles(call, cosines, positions), angles(call, cosines + 1, positions),
+                        ifd_onnx_int(call, "interleaved", 0) != 0);
     if (size < s.dim[3]) {
         y = concat(b, y, ifd_build_cut(b, x, 3, size, s.dim[3] - size), 3);
     }

@@ -8,7 +8,7 @@
 
 #include "engine/parse/tflite/composite.h"
 
-#define STEPS_MAX 512
+#define STEPS_MAX 4096
 
 /* ---- what all have ---- */
 
