@@ -23,13 +23,17 @@ int32_t ifd_low_bound(float real, float scale, int32_t zero, int32_t lowest, int
     return !(bound > (float)lowest) ? lowest : bound < (float)highest ? (int32_t)bound : highest;
 }
 
-bool ifd_low_saturates(const struct ifd_node_view *node)
+bool ifd_low_wraps(const struct ifd_node_view *node)
 {
     double factor = 1;
     bool is_stored = node->output_count == 1 && node->output[0].quant.count == 1;
     for (uint32_t i = 0; is_stored && i < node->input_count && i < 2; i++) {
         const struct ifd_desc *in = node->input[i].desc;
-        factor *= in && in->quant.count == 1 ? (double)in->quant.scale[0] : 1;
+        double most = in && in->quant.count > 0 ? 0 : 1;
+        for (uint32_t c = 0; in && c < in->quant.count; c++) {
+            most = fmax(most, (double)in->quant.scale[c]);
+        }
+        factor *= most;
     }
     return is_stored && factor / (double)node->output[0].quant.scale[0] >= (double)(1 << 30);
 }

@@ -24,9 +24,9 @@ struct ifd_low_scales {
 /** Are results of this layer, sum or product rounded as ONNX Runtime does it? */
 bool ifd_low_rounds_even(const struct ifd_node_view *node);
 
-/** Is a factor from 8-bit inputs to the 8-bit output so large that its fixed-point form saturates, as
- *  LiteRT has it? Kernels hold no such factors. */
-bool ifd_low_saturates(const struct ifd_node_view *node);
+/** Is a factor from stored inputs to the stored output so large that its shift wraps in LiteRT
+ *  (ifd_fixed_from_any)? Kernels hold no such factors. */
+bool ifd_low_wraps(const struct ifd_node_view *node);
 
 /** Of a convolution or fully connected layer: input 0, weights 1. Of f32 data: those of the weights
  *  only. */

@@ -21,7 +21,7 @@ static void begin_quantized(struct ifd_contraction *c, const struct ifd_desc *in
         const double real = ifd_contract_real_scale(input, filter, output, c->rounding, i);
         struct ifd_contract_scale *scale = &c->scale[i];
         scale->real = real;
-        ifd_fixed_from_real(real, &scale->multiplier, &scale->shift);
+        ifd_fixed_from_any(real, &scale->multiplier, &scale->shift);
     }
 }
 

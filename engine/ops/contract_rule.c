@@ -1,12 +1,13 @@
 /* The shape rule of rows of sums of products, and the scratch that they need. */
 #include "engine/ops/contract_rule.h"
 
+#include <math.h>
+
 #include "engine/ir/shape.h"
 #include "engine/ops/infer_util.h"
 
-/** Scales must be smaller: what a left shift by 30, or by 6 with a 15-bit multiplier, can
+/** Scales of 64-bit sums must be smaller: what a left shift by 6 with a 15-bit multiplier can
  *  express. */
-#define SCALE_LIMIT      (1 << 30)
 #define WIDE_SCALE_LIMIT (1 << 6)
 
 double ifd_contract_real_scale(const struct ifd_desc *input, const struct ifd_desc *filter,
@@ -67,10 +68,9 @@ static enum ifd_code check_scales(const struct ifd_op_def *def, const struct ifd
                                   enum ifd_contract_rounding rounding, bool is_wide,
                                   struct ifd_err *err)
 {
-    const double limit = is_wide ? WIDE_SCALE_LIMIT : SCALE_LIMIT;
     for (uint32_t c = 0; c < filter->quant.count; c++) {
         const double real = ifd_contract_real_scale(input, filter, output, rounding, c);
-        if (!(real < limit)) {
+        if (is_wide ? !(real < WIDE_SCALE_LIMIT) : !isfinite(real)) {
             return ifd_fail(err, IFD_INVALID,
                             "%s: channel %u has input scale * filter scale / output scale = %g, "
                             "which is out of range",

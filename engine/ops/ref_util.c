@@ -160,7 +160,7 @@ bool ifd_multiplier_from_real(double real, struct ifd_multiplier *ret)
     if (!(real >= 0.0 && isfinite(real))) {
         return false;
     }
-    ifd_fixed_from_real(real, &ret->fraction, &ret->shift);
+    ifd_fixed_from_any(real, &ret->fraction, &ret->shift);
     return true;
 }
 

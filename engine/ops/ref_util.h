@@ -67,8 +67,8 @@ struct ifd_multiplier {
     int shift;
 };
 
-/** Splits a real factor; from 2^30 on it saturates, as LiteRT's does. False for factors that shape
- *  rules must refuse: negative, infinite, NaN. */
+/** Splits a real factor as ifd_fixed_from_any. False for factors that shape rules must refuse:
+ *  negative, infinite, NaN. */
 bool ifd_multiplier_from_real(double real, struct ifd_multiplier *ret);
 
 /** The same for a factor that a shape rule has checked; 0 for any other. */

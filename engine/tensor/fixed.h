@@ -10,6 +10,7 @@
 #ifndef INFERD_ENGINE_TENSOR_FIXED_H
 #define INFERD_ENGINE_TENSOR_FIXED_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* High half of 2*a*b, rounded to nearest, halves upwards; saturates the one overflow. */
@@ -84,6 +85,25 @@ static inline void ifd_fixed_from_real(double real, int32_t *ret_multiplier, int
     }
     *ret_multiplier = (int32_t)fraction;
     *ret_shift = shift;
+}
+
+/* A factor of any size, for ifd_fixed_scale_double: from 2^30 on the shift to the left counts
+ * modulo 32, which is what LiteRT's kernels, whose multiplier has no bound, make of it on x86. */
+static inline void ifd_fixed_from_any(double real, int32_t *ret_multiplier, int *ret_shift)
+{
+    int shift = 0;
+    if (real < (double)(1 << 30)) {
+        ifd_fixed_from_real(real, ret_multiplier, ret_shift);
+        return;
+    }
+    while (real >= 1.0) {
+        real *= 0.5;
+        shift++;
+    }
+    const int64_t fraction = (int64_t)(real * 2147483648.0 + 0.5);
+    const bool is_one = fraction == INT64_C(1) << 31;
+    *ret_multiplier = (int32_t)(is_one ? fraction >> 1 : fraction);
+    *ret_shift = (shift + (is_one ? 1 : 0)) % 32;
 }
 
 #endif

@@ -322,6 +322,12 @@ def make_quantize():
                 print("  LiteRT refuses quantize %s to %s: %s" % (x, y, why))
                 break
             file.add("%s to %s" % (x, y), [a], [b])
+    for power in (20, 29, 30, 31, 33, 40, 60, 100):  # of the factor, whose shift wraps
+        si = float(np.float32(0.7 * 2.0**(power - 50)))
+        a = Tensor("s8", data=every("s8", rng, 150), scale=si, zero_point=3)
+        b = Tensor("s8", shape=a.shape, scale=2.0**-50, zero_point=-5)
+        run(B.QUANTIZE, 0, None, [a], [b])
+        file.add("scales 2^%d apart" % power, [a], [b])
     file.write()
 
 
