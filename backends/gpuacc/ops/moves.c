@@ -284,3 +284,27 @@ static enum ifd_code space_lower(struct ifd_gpu_lowering *lowering,
 }
 
 const struct ifd_gpu_driver ifd_gpu_driver_space_batch = {space_takes, space_lower};
+
+/* ---- zeros_like ---- */
+
+static bool zeros_takes(const struct ifd_node_view *node, struct ifd_err *reason)
+{
+    const enum ifd_dtype dtype = node->output[0].dtype;
+    if (dtype == IFD_STR || !ifd_gpu_element_type(ifd_dtype_bytes(dtype))) {
+        ifd_fail(reason, IFD_UNSUPPORTED, "type %s", ifd_dtype_name(dtype));
+        return false;
+    }
+    return true;
+}
+
+static enum ifd_code zeros_lower(struct ifd_gpu_lowering *lowering,
+                                 const struct ifd_partition_node *node, struct ifd_err *err)
+{
+    const struct ifd_desc *out = &node->view.output[0];
+    const size_t element = ifd_dtype_bytes(out->dtype);
+    const struct ifd_low_copy zeros = {.element = element,
+                                       .out_bytes = ifd_gpu_elements(&out->shape) * element};
+    return add_fill(lowering, &zeros, node->output_value[0], "zeros_like", err);
+}
+
+const struct ifd_gpu_driver ifd_gpu_driver_zeros_like = {zeros_takes, zeros_lower};
