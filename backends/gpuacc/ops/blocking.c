@@ -246,8 +246,8 @@ static double product_cost(const struct ifd_gpu_blocking *b, const struct ifd_gp
     return (is_direct ? 1 : 1e6) * groups * factors * (1.0 + b->pixels) * idle;
 }
 
-/* Which memory is best is for the tuner to find: a guess would cost those who do not tune. A CPU has
- * no texture units. */
+/* Which memory is best is for the tuner to find: a guess would cost those who do not tune. A CPU
+ * has no texture units. */
 static double weights_cost(const struct ifd_gpu_blocking *b, const struct ifd_gpu_info *info)
 {
     return b->weights == IFD_GPU_GLOBAL                   ? 1

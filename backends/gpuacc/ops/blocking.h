@@ -54,8 +54,8 @@ uint32_t ifd_gpu_rank_blockings(const struct ifd_gpu_conv_size *size,
 struct ifd_gpu_conv_size ifd_gpu_blocking_product(const struct ifd_gpu_blocking *blocking,
                                                   const struct ifd_gpu_conv_size *size);
 
-/** "conv2d_tile 8x4 16x16x1 16", "winograd4 conv2d 8x4 0x0x0 0", "conv2d 8x4 0x0x0 0 image": for the
- *  tuner's file. */
+/** "conv2d_tile 8x4 16x16x1 16", "winograd4 conv2d 8x4 0x0x0 0", "conv2d 8x4 0x0x0 0 image": for
+ *  the tuner's file. */
 void ifd_gpu_blocking_text(const struct ifd_gpu_blocking *blocking,
                            char ret[IFD_GPU_BLOCKING_TEXT]);
 /** The blocking with this text; NULL: none. */
