@@ -47,6 +47,26 @@ def nested(depth):
     return onnx_model(inner)
 
 
+def functions(count, calls):
+    """Each calls the next one many times, the last one an operator; one alone calls itself."""
+
+    def call(f, a, y):
+        is_operator = f == count > 1
+        op, domain = (b"Relu", b"") if is_operator else (b"F%d" % min(f, count - 1), b"d")
+        return field(1, a) + field(2, y) + field(4, op) + field(7, domain)
+
+    model = field(1, 8) + field(8, field(2, 17)) + field(8, field(1, b"d") + field(2, 1))
+    for f in range(count):
+        names = [b"a"] + [b"v%d" % i for i in range(1, calls)] + [b"b"]
+        nodes = [field(7, call(f + 1, a, y)) for a, y in zip(names, names[1:])]
+        model += field(25, field(1, b"F%d" % f) + field(4, b"a") + field(5, b"b") +
+                       b"".join(nodes) + field(9, field(2, 17)) +
+                       field(9, field(1, b"d") + field(2, 1)) + field(10, b"d"))
+    x = field(1, b"x") + field(2, field(1, field(1, 1) + field(2, field(1, field(1, 1)))))
+    return model + field(7, field(1, call(0, b"x", b"y")) + field(11, x) +
+                         field(12, field(1, b"y")))
+
+
 MESSAGES = {
     "nested": lambda: nested(400),
     "many_initializers": lambda: onnx_model(field(5, b"") * 4000),
@@ -59,6 +79,9 @@ MESSAGES = {
     "many_texts": lambda: onnx_model(field(1, field(5, field(9, b"") * 4000))),
     "many_dims": lambda: onnx_model(field(5, field(1, 1) * 4000 + field(2, 1))),
     "many_opsets": lambda: onnx_model(b"", 2000),
+    "many_functions": lambda: onnx_model(b"") + field(25, b"") * 5000,
+    "functions": lambda: functions(7, 20),
+    "function_itself": lambda: functions(1, 50),
     "elements": lambda: onnx_model(
         field(1, field(1, b"x") + field(2, b"y") + field(4, b"Relu")) +
         field(5, field(1, BILLION) + field(2, 1) + field(8, b"x") + field(9, b"1234")) +

@@ -7,7 +7,9 @@
 #include "engine/base/str.h"
 #include "engine/parse/onnx/wire.h"
 
-#define DEPTH_MAX 8
+#define DEPTH_MAX     8
+#define OPSETS_MAX    256
+#define FUNCTIONS_MAX 4096
 
 struct reader {
     struct ifd_bytes file;
@@ -690,6 +692,13 @@ static const struct ifd_onnx_port *read_formals(struct reader *r, struct ifd_byt
     return port;
 }
 
+/* Lists that are looked through for every node: no tool writes as many. */
+static enum ifd_code check_count(struct reader *r, const char *what, uint32_t count, uint32_t most)
+{
+    return count <= most ? IFD_OK
+                         : ifd_fail(r->err, IFD_TOO_LARGE, "%u %s, limit %u", count, what, most);
+}
+
 /* Counts what the limits count. */
 static enum ifd_code count_function(struct reader *r, struct ifd_bytes message,
                                     struct ifd_onnx_local *ret)
@@ -700,7 +709,7 @@ static enum ifd_code count_function(struct reader *r, struct ifd_bytes message,
         !count_fields(message, F_DEFAULT, IFD_WIRE_BYTES, &ret->attr_count)) {
         return damaged(r, "function");
     }
-    enum ifd_code code = IFD_OK;
+    enum ifd_code code = check_count(r, "operator sets", ret->opset_count, OPSETS_MAX);
     graph->input = read_formals(r, message, F_INPUT, &graph->input_count, &code);
     graph->output = read_formals(r, message, F_OUTPUT, &graph->output_count, &code);
     return code == IFD_OK ? count_graph(r, graph) : code;
@@ -800,7 +809,13 @@ enum ifd_code ifd_onnx_read(struct ifd_bytes file, const struct ifd_onnx_beside 
         !count_fields(file, M_FUNCTION, IFD_WIRE_BYTES, &model.function_count)) {
         return damaged(&r, "model");
     }
-    const enum ifd_code code = read_parts(&r, &model);
+    enum ifd_code code = check_count(&r, "operator sets", model.opset_count, OPSETS_MAX);
+    if (code == IFD_OK) {
+        code = check_count(&r, "functions", model.function_count, FUNCTIONS_MAX);
+    }
+    if (code == IFD_OK) {
+        code = read_parts(&r, &model);
+    }
     if (code == IFD_OK) {
         model.location = r.location;
         model.location_count = r.location_count;
