@@ -172,6 +172,7 @@ if [ "$(id -u)" = 0 ]; then # where packages are installed; only root may change
     step root-folder tests/deploy/root_folder.sh build/debian-root
 fi
 if ! $quick; then
+    step reproducible tests/deploy/reproducible.sh
     if [ "$(id -u)" = 0 ]; then
         step image tests/deploy/image.sh
     fi
@@ -192,6 +193,10 @@ if ! $quick; then
         test_step "test-$target" "build/$target" -E "$slow"
         step "package-$target" deploy/package.sh "$arch" -DIFD_WERROR=ON
         step "package-test-$target" tests/deploy/foreign_package.sh "$arch"
+        if [ "$(id -u)" = 0 ] && [ "$arch" = arm64 ]; then
+            step "package-install-$target" env "INFERD_ARCH=$arch" python3 \
+                tests/deploy/test_package.py Installed
+        fi
     done
     step processors-aarch64 run_on_processors build/aarch64 \
         "qemu-aarch64 -L /usr/aarch64-linux-gnu" cortex-a53 cortex-a76

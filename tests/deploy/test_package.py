@@ -2,7 +2,9 @@
 programs need, packed again they are the same bytes; and in a clean Debian the package is installed,
 asked by three commands as a new user would, removed and purged.
 
-tests/run.sh makes the packages, and the root folder by root_folder.sh."""
+tests/run.sh makes the packages, and the root folder by root_folder.sh. With INFERD_ARCH these are
+the packages of another processor: their programs run under QEMU, with the libraries that they were
+linked with."""
 import os
 import pathlib
 import re
@@ -10,15 +12,19 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "acceptance"))
 import support  # noqa: E402
 
-ARCH = subprocess.run(["dpkg", "--print-architecture"], capture_output=True,
+HERE = subprocess.run(["dpkg", "--print-architecture"], capture_output=True,
                       text=True).stdout.strip()
+ARCH = os.environ.get("INFERD_ARCH", HERE)
+EMULATOR = {HERE: None, "arm64": "qemu-aarch64", "armhf": "qemu-arm"}[ARCH]
 PACKAGES = support.SOURCE / "build/packages"
 BUILD = support.SOURCE / f"build/package-{ARCH}"
+SYSROOT = support.SOURCE / f"build/sysroot-package-{ARCH}"
 ROOT = support.SOURCE / "build/debian-root"
 SKIPPED = 77
 
@@ -33,7 +39,7 @@ INSIDE = ("unshare", "--mount", "sh", "-ec", """
 START = """
 install -d -o inferd -g inferd /run/inferd /var/lib/inferd/state /var/cache/inferd /var/log/inferd
 exec setpriv --reuid inferd --regid inferd --clear-groups --no-new-privs \
-    inferd serve --config /etc/inferd/inferd.conf --repository-settle-ms 100 \
+    $EMULATOR /usr/bin/inferd serve --config /etc/inferd/inferd.conf --repository-settle-ms 100 \
     --repository-poll-secs 1 --http-port 0 --metrics-port 0
 """
 
@@ -107,31 +113,49 @@ class Installed(unittest.TestCase):
         cls.root = pathlib.Path(folder.name, "root")
         run("cp", "-a", ROOT, cls.root)
         shutil.copy(package("inferd"), cls.root / "tmp")
+        cls.emulator = cls.add_emulator() if EMULATOR else ()
+
+    @classmethod
+    def add_emulator(cls):
+        """Puts the emulator and the libraries of the processor into the root; returns the words in
+        front of a program."""
+        there, found = cls.root / "emulator", shutil.which(EMULATOR)
+        there.mkdir()
+        libraries = re.findall(r"(/\S+) \(0x", run("ldd", found))
+        for path in (found, *libraries):
+            shutil.copy(path, there)
+        for libraries in ("lib", "usr/lib"):
+            run("cp", "-an", f"{SYSROOT / libraries}/.", cls.root / "usr/lib")
+        return ("/emulator/ld-linux-x86-64.so.2", "--library-path", "/emulator",
+                f"/emulator/{EMULATOR}")
 
     def inside(self, *command):
         return run(*INSIDE, self.root, *command)
 
+    def ask(self, *arguments):
+        return self.inside(*self.emulator, "/usr/bin/inferctl", *arguments)
+
     def test_a_new_user_gets_an_answer_by_three_commands(self):
-        self.inside("dpkg", "-i", f"/tmp/{package('inferd').name}")
+        foreign = ("--force-architecture", "--force-depends") if EMULATOR else ()
+        self.inside("dpkg", *foreign, "-i", f"/tmp/{package('inferd').name}")
         self.assertEqual("root", (self.root / "var/lib/inferd/models").owner())
         self.assertIn("inferd:", (self.root / "etc/passwd").read_text())
         wants = self.root / "etc/systemd/system/multi-user.target.wants/inferd.service"
         self.assertTrue(wants.is_symlink(), "the service is not enabled")
-        with subprocess.Popen([*map(str, (*INSIDE, self.root, "sh", "-ec", START))],
+        start = START.replace("$EMULATOR", " ".join(self.emulator))
+        with subprocess.Popen([*map(str, (*INSIDE, self.root, "sh", "-ec", start))],
                               stdout=subprocess.PIPE, text=True) as server:
             try:
                 url = re.search(r" ready at (\S+) ", server.stdout.readline())[1]
                 self.inside("cp", "-r", "/usr/share/inferd/models/digits", "/var/lib/inferd/models")
-                self.inside("sh", "-ec", f"""
-                    for i in $(seq 300); do
-                        ! inferctl --url {url} ready digits 2>/dev/null || exit 0
-                        sleep 0.1
-                    done
-                    inferctl --url {url} index; exit 1""")
-                answer = self.inside("inferctl", "--url", url, "infer", "digits", "--input",
-                                     "/usr/share/inferd/models/digits/examples/three.png")
+                for _ in range(300):
+                    if "\tREADY" in self.ask("--url", url, "index"):
+                        break
+                    time.sleep(0.1)
+                answer = self.ask("--url", url, "infer", "digits", "--input",
+                                  "/usr/share/inferd/models/digits/examples/three.png")
                 self.assertIn("three", answer)
-                self.inside("inferctl", "--admin-socket", "/run/inferd/admin.sock", "live")
+                self.ask("--admin-socket", "/run/inferd/admin.sock", "live")
             finally:
                 server.terminate()
         self.inside("dpkg", "-r", "inferd")
