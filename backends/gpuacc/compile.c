@@ -208,13 +208,44 @@ static enum ifd_code bind(const struct ifd_gpu_lowering *lowering, struct ifd_pa
     return code;
 }
 
+/* ---- programs ---- */
+
+/* Those of all steps, each once. *ret_repeat: one of them does not build, and whoever needs it finds
+ * its error, or another way, when all is lowered once more. */
+static enum ifd_code build_programs(const struct ifd_gpu_lowering *lowering,
+                                    const struct ifd_partition *older, bool *ret_repeat,
+                                    struct ifd_err *err)
+{
+    struct ifd_arena *arena = lowering->base.arena;
+    struct ifd_gpu_program **set = ifd_arena_take_array(arena, lowering->draft_count, sizeof(*set));
+    uint32_t count = 0;
+    if (!set) {
+        return ifd_arena_fail(arena, 0, err);
+    }
+    for (uint32_t i = 0; i < lowering->draft_count; i++) {
+        uint32_t at = 0;
+        while (at < count && set[at] != lowering->draft[i].program) {
+            at++;
+        }
+        set[at] = lowering->draft[i].program;
+        count += at == count;
+    }
+    const enum ifd_code code =
+        ifd_gpu_build_programs(lowering->device, set, count, older != NULL, err);
+    *ret_repeat = code != IFD_OK;
+    return code;
+}
+
 /* ---- all of it ---- */
 
 static enum ifd_code compile(struct ifd_gpu_lowering *lowering, struct ifd_partition *partition,
                              const struct ifd_partition *older, size_t *ret_scratch,
-                             struct ifd_err *err)
+                             bool *ret_repeat, struct ifd_err *err)
 {
     enum ifd_code code = lower(lowering, partition, err);
+    if (code == IFD_OK) {
+        code = build_programs(lowering, older, ret_repeat, err);
+    }
     if (code == IFD_OK) {
         code = ifd_low_lay_out(&lowering->base, lowering->device->host->alloc, ret_scratch, err);
     }
@@ -235,11 +266,21 @@ enum ifd_code ifd_gpu_compile(struct ifd_device *device, const struct ifd_partit
         return ifd_fail(err, IFD_NOMEM, "GpuAcc: no memory for a partition");
     }
     partition->device = device;
-    ifd_arena_init(&partition->arena, alloc, ARENA_BYTES_MAX);
-    struct ifd_gpu_lowering lowering = {.base = {.view = view, .arena = &partition->arena},
-                                        .device = device};
+    struct ifd_gpu_lowering lowering;
     size_t scratch = 0;
-    const enum ifd_code code = compile(&lowering, partition, share_with, &scratch, err);
+    enum ifd_code code = IFD_OK;
+    bool repeat = true;
+    while (repeat) { /* each time with one program less */
+        repeat = false;
+        ifd_arena_init(&partition->arena, alloc, ARENA_BYTES_MAX);
+        lowering = (struct ifd_gpu_lowering){.base = {.view = view, .arena = &partition->arena},
+                                             .device = device};
+        code = compile(&lowering, partition, share_with, &scratch, &repeat, err);
+        if (repeat) {
+            ifd_arena_finish(&partition->arena);
+        }
+    }
+    ifd_gpu_forgive_programs(device);
     ifd_gpu_tuner_save(device);
     if (code != IFD_OK) {
         ifd_gpu_release(partition);

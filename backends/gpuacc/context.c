@@ -208,12 +208,11 @@ static enum ifd_code make_kernels(const struct ifd_context *context,
                                   const struct ifd_places *places, struct ifd_bound *bound,
                                   struct ifd_err *err)
 {
-    const struct ifd_cl *cl = &context->device->cl;
     for (uint32_t i = 0; i < bound->partition->step_count; i++) {
         const struct ifd_gpu_step *step = &bound->partition->step[i];
         const char *name = ifd_gpu_kernel_name(step->kernel);
         cl_int error = CL_SUCCESS;
-        bound->kernel[i] = cl->CreateKernel(step->program, name, &error);
+        bound->kernel[i] = ifd_gpu_create_kernel(context->device, step->program, name, &error);
         if (bound->kernel[i]) {
             error = set_args(context, places, step, bound->kernel[i]);
         }

@@ -30,6 +30,7 @@ struct ifd_gpu_info {
 };
 
 struct ifd_gpu_program;
+struct ifd_gpu_unit;
 struct ifd_gpu_lesson;
 struct ifd_gpu_unbuilt;
 
@@ -56,8 +57,9 @@ struct ifd_device {
     bool sums_fp16;                    /* layers sum in half precision, if the model's may */
     bool maps;                         /* the host copies to and from its memory in place */
     struct ifd_cl_recording recording; /* zeroed: every kernel is launched by a call (record.h) */
-    struct ifd_mutex lock;             /* of both lists: */
-    struct ifd_gpu_program *programs;  /* built so far (program.h) */
+    struct ifd_mutex lock;             /* of these lists: */
+    struct ifd_gpu_program *programs;  /* asked for so far (program.h) */
+    struct ifd_gpu_unit *units;        /* built so far (program.h) */
     struct ifd_context *stuck;         /* given up while they wait for the device (context.h) */
     struct ifd_gpu_tuner tuner;        /* of the thread that compiles */
     struct ifd_gpu_unbuilt *unbuilt;   /* of the thread that compiles (program.h) */

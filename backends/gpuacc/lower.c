@@ -22,11 +22,17 @@ static bool has_items(const struct ifd_gpu_call *call)
 }
 
 /* Groups that are wide enough for a GPU, where the driver did not choose: left to itself, OpenCL
- * takes groups that divide the items, of one item if their number is prime. */
+ * takes groups that divide the items, of one item if their number is prime. CPUs get the same groups
+ * for all layers: PoCL compiles a kernel once more for each size. */
 static void choose_group(const struct ifd_gpu_lowering *lowering, struct ifd_gpu_call *call)
 {
     const size_t wanted = lowering->device->info.max_group < 128 ? 1 : 128;
     size_t x = 1, y = 1;
+    if (wanted > 1 && !lowering->device->info.is_gpu) {
+        const bool is_line = call->items[1] == 1;
+        ifd_gpu_group(call, is_line ? 64 : 8, is_line ? 1 : 8, 1);
+        return;
+    }
     while (x < call->items[0] && x < wanted) {
         x *= 2;
     }
@@ -52,9 +58,9 @@ void ifd_gpu_define_aligned(struct ifd_gpu_lowering *lowering, struct ifd_gpu_ca
     }
 }
 
-enum ifd_code ifd_gpu_build(const struct ifd_gpu_lowering *lowering,
-                            const struct ifd_gpu_call *call, cl_program *ret_program,
-                            struct ifd_err *err)
+enum ifd_code ifd_gpu_program_of(const struct ifd_gpu_lowering *lowering,
+                                 const struct ifd_gpu_call *call,
+                                 struct ifd_gpu_program **ret_program, struct ifd_err *err)
 {
     struct ifd_gpu_call typed = *call;
     ifd_gpu_define_reals(lowering, &typed);
@@ -100,7 +106,7 @@ enum ifd_code ifd_gpu_add_step(struct ifd_gpu_lowering *lowering, const struct i
             ifd_low_touch(base, ifd_low_storage_of(base, arg[i].value), index);
         }
     }
-    return ifd_gpu_build(lowering, call, &drafts[index].program, err);
+    return ifd_gpu_program_of(lowering, call, &drafts[index].program, err);
 }
 
 const struct ifd_gpu_driver *ifd_gpu_driver_of(const struct ifd_node_view *node,

@@ -11,7 +11,7 @@
 /** A call that is kept, with its program. */
 struct ifd_gpu_draft {
     enum ifd_gpu_kernel kernel;
-    cl_program program;
+    struct ifd_gpu_program *program;
     struct ifd_gpu_arg *arg;
     uint32_t arg_count;
     size_t items[3], group[3];
@@ -35,10 +35,13 @@ IFD_NODISCARD enum ifd_code ifd_gpu_add_step(struct ifd_gpu_lowering *lowering,
                                              const struct ifd_gpu_call *call, const char *name,
                                              uint64_t macs, struct ifd_err *err);
 
-/** Builds a call's kernel, for operands and results as they are stored. */
-IFD_NODISCARD enum ifd_code ifd_gpu_build(const struct ifd_gpu_lowering *lowering,
-                                          const struct ifd_gpu_call *call, cl_program *ret_program,
-                                          struct ifd_err *err);
+/** The program of a call's kernel, for operands and results as they are stored. It is built behind
+ *  the last step; the error of a program that did not build then stays with it, and all is lowered
+ *  once more. */
+IFD_NODISCARD enum ifd_code ifd_gpu_program_of(const struct ifd_gpu_lowering *lowering,
+                                               const struct ifd_gpu_call *call,
+                                               struct ifd_gpu_program **ret_program,
+                                               struct ifd_err *err);
 
 /** Lets the kernel load vectors: defines ALIGNED, if the tensors of the call so far begin at
  *  multiples of 4 elements. The caller knows that their rows are multiples of 4. */

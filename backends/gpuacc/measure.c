@@ -163,19 +163,22 @@ static enum ifd_code measure(struct ifd_gpu_measure *m, const struct ifd_gpu_low
 {
     const struct ifd_cl *cl = &lowering->device->cl;
     const char *name = ifd_gpu_kernel_name(call->kernel);
-    cl_program program = NULL;
+    struct ifd_gpu_program *program = NULL;
     cl_int error = CL_SUCCESS;
     if (m->is_stuck) {
         return ifd_fail(err, IFD_UNAVAILABLE, "an earlier measurement has not ended");
     }
-    enum ifd_code code = ifd_gpu_build(lowering, call, &program, err);
+    enum ifd_code code = ifd_gpu_program_of(lowering, call, &program, err);
+    if (code == IFD_OK) {
+        code = ifd_gpu_build_programs(lowering->device, &program, 1, true, err);
+    }
     if (code == IFD_OK) {
         code = make_buffers(m, lowering, call, err);
     }
     if (code != IFD_OK) {
         return code;
     }
-    cl_kernel kernel = cl->CreateKernel(program, name, &error);
+    cl_kernel kernel = ifd_gpu_create_kernel(lowering->device, program, name, &error);
     if (!kernel) {
         return ifd_cl_fail(err, error, name);
     }

@@ -16,7 +16,7 @@ struct ifd_gpu_bound {
 };
 
 struct ifd_gpu_step {
-    cl_program program;
+    const struct ifd_gpu_program *program;
     enum ifd_gpu_kernel kernel;
     const struct ifd_gpu_bound *arg;
     uint32_t arg_count;

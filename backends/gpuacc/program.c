@@ -3,6 +3,7 @@
 
 #include "backends/gpuacc/cache.h"
 #include "backends/gpuacc/kernels.h"
+#include "backends/gpuacc/merge.h"
 
 #include <string.h>
 
@@ -46,20 +47,37 @@ static enum ifd_code build_failed(const struct ifd_device *device, cl_program ha
                     line);
 }
 
-#define TEXTS 3 /* of a program */
+/* ---- building ---- */
 
-static enum ifd_code build_text(const struct ifd_device *device, const struct ifd_gpu_file *file,
-                                const char *text[TEXTS], cl_program *ret, struct ifd_err *err)
+/* The texts of a program, or of several that are merged; end with NULL. */
+struct source {
+    const char *text[4];
+    const struct ifd_gpu_file *file;
+};
+
+static cl_uint texts(const struct source *source)
+{
+    cl_uint count = 0;
+    while (source->text[count]) {
+        count++;
+    }
+    return count;
+}
+
+static enum ifd_code build_text(const struct ifd_device *device, const struct source *source,
+                                cl_program *ret, struct ifd_err *err)
 {
     cl_int error = CL_SUCCESS;
+    const char *text[4];
+    memcpy(text, source->text, sizeof(text));
     cl_program handle =
-        device->cl.CreateProgramWithSource(device->context, TEXTS, text, NULL, &error);
+        device->cl.CreateProgramWithSource(device->context, texts(source), text, NULL, &error);
     if (!handle) {
         return ifd_cl_fail(err, error, "a program");
     }
     error = device->cl.BuildProgram(handle, 1, &device->id, options_of(device), NULL, NULL);
     if (error != CL_SUCCESS) {
-        const enum ifd_code code = build_failed(device, handle, file, error, err);
+        const enum ifd_code code = build_failed(device, handle, source->file, error, err);
         (void)device->cl.ReleaseProgram(handle);
         return code;
     }
@@ -67,23 +85,125 @@ static enum ifd_code build_text(const struct ifd_device *device, const struct if
     return IFD_OK;
 }
 
-/* From the cache, or from its text. */
-static enum ifd_code build(const struct ifd_device *device, const struct ifd_gpu_file *file,
-                           const char *defines, struct ifd_gpu_program *ret, struct ifd_err *err)
+/* From the cache, or from its text. The device keeps it. */
+static enum ifd_code build(struct ifd_device *device, const struct source *source,
+                           struct ifd_gpu_unit **ret, bool *ret_cached, struct ifd_err *err)
 {
-    const char *text[] = {defines, ifd_gpu_file_common.text, file->text, options_of(device)};
-    const struct ifd_gpu_key key = ifd_gpu_cache_key(device, text, TEXTS + 1);
-    ret->handle = ifd_gpu_cache_load(device, &key, options_of(device));
-    ret->is_cached = ret->handle != NULL;
-    if (ret->is_cached) {
-        return IFD_OK;
+    const struct source keyed = {{options_of(device), source->text[0], source->text[1],
+                                  source->text[1] ? source->text[2] : NULL},
+                                 NULL};
+    const struct ifd_gpu_key key = ifd_gpu_cache_key(device, keyed.text, texts(&keyed));
+    struct ifd_gpu_unit *unit = ifd_acquire(device->host->alloc, sizeof(*unit));
+    if (!unit) {
+        return ifd_fail(err, IFD_NOMEM, "GpuAcc: no memory for a program");
     }
-    const enum ifd_code code = build_text(device, file, text, &ret->handle, err);
-    if (code == IFD_OK) {
-        ifd_gpu_cache_store(device, &key, ret->handle);
+    unit->handle = ifd_gpu_cache_load(device, &key, options_of(device));
+    *ret_cached = unit->handle != NULL;
+    if (!*ret_cached) {
+        const enum ifd_code code = build_text(device, source, &unit->handle, err);
+        if (code != IFD_OK) {
+            ifd_release(device->host->alloc, unit, sizeof(*unit));
+            return code;
+        }
+        ifd_gpu_cache_store(device, &key, unit->handle);
+    }
+    unit->next = device->units;
+    device->units = unit;
+    *ret = unit;
+    return IFD_OK;
+}
+
+static enum ifd_code build_alone(struct ifd_device *device, struct ifd_gpu_program *program)
+{
+    const struct source source = {{program->defines, ifd_gpu_file_common.text, program->file->text},
+                                  program->file};
+    struct ifd_gpu_unit *unit = NULL;
+    program->code = build(device, &source, &unit, &program->is_cached, &program->why);
+    program->unit = unit;
+    return program->code;
+}
+
+/* Programs that are to be built. */
+struct wanted {
+    struct ifd_gpu_program *const *set;
+    uint32_t count;
+    bool is_part;
+};
+
+static bool is_wanted(const struct wanted *wanted, uint32_t i)
+{
+    return !wanted->is_part || !wanted->set[i]->unit;
+}
+
+static uint32_t missing(const struct wanted *wanted)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < wanted->count; i++) {
+        count += wanted->set[i]->unit == NULL;
+    }
+    return count;
+}
+
+/* False: they do not build together, or there is no memory. */
+static bool build_together(struct ifd_device *device, const struct wanted *wanted)
+{
+    struct ifd_gpu_merged merged = {.alloc = device->host->alloc};
+    struct ifd_gpu_unit *unit = NULL;
+    bool ok = true, is_cached = false;
+    for (uint32_t i = 0; ok && i < wanted->count; i++) {
+        ok = !is_wanted(wanted, i) || ifd_gpu_merge(&merged, wanted->set[i], i);
+    }
+    if (ok) {
+        const struct source source = {{merged.text}, wanted->set[0]->file};
+        ok = build(device, &source, &unit, &is_cached, NULL) == IFD_OK;
+    }
+    ifd_gpu_merge_finish(&merged);
+    for (uint32_t i = 0; ok && i < wanted->count; i++) {
+        struct ifd_gpu_program *program = wanted->set[i];
+        if (!program->unit) {
+            program->unit = unit;
+            program->is_merged = true;
+            program->number = i;
+            program->is_cached = is_cached;
+        }
+    }
+    return ok;
+}
+
+static enum ifd_code build_each(struct ifd_device *device, const struct wanted *wanted,
+                                struct ifd_err *err)
+{
+    enum ifd_code code = IFD_OK;
+    for (uint32_t i = 0; i < wanted->count; i++) {
+        struct ifd_gpu_program *program = wanted->set[i];
+        if (!program->unit && build_alone(device, program) != IFD_OK && code == IFD_OK) {
+            code = program->code;
+            *err = program->why;
+        }
     }
     return code;
 }
+
+enum ifd_code ifd_gpu_build_programs(struct ifd_device *device, struct ifd_gpu_program *const *set,
+                                     uint32_t count, bool is_part, struct ifd_err *err)
+{
+    const struct wanted wanted = {set, count, is_part};
+    struct ifd_err why = {0};
+    enum ifd_code code = IFD_OK;
+    ifd_mutex_lock(&device->lock);
+    const uint32_t left = missing(&wanted);
+    const bool is_one = count == 1 || (left == 1 && is_part);
+    if (left > 0 && (is_one || !build_together(device, &wanted))) {
+        code = build_each(device, &wanted, &why);
+    }
+    ifd_mutex_unlock(&device->lock);
+    if (code != IFD_OK && err) {
+        *err = why;
+    }
+    return code;
+}
+
+/* ---- the list ---- */
 
 static enum ifd_code add(struct ifd_device *device, const struct ifd_gpu_file *file,
                          const char *defines, struct ifd_gpu_program **ret, struct ifd_err *err)
@@ -96,35 +216,58 @@ static enum ifd_code add(struct ifd_device *device, const struct ifd_gpu_file *f
     }
     *program = (struct ifd_gpu_program){.next = device->programs, .file = file, .bytes = bytes};
     memcpy(program->defines, defines, text);
-    const enum ifd_code code = build(device, file, defines, program, err);
-    if (code != IFD_OK) {
-        ifd_release(device->host->alloc, program, bytes);
-        return code;
-    }
     device->programs = program;
     *ret = program;
     return IFD_OK;
 }
 
 enum ifd_code ifd_gpu_program(struct ifd_device *device, const struct ifd_gpu_file *file,
-                              const char *defines, cl_program *ret_program, struct ifd_err *err)
+                              const char *defines, struct ifd_gpu_program **ret_program,
+                              struct ifd_err *err)
 {
     ifd_mutex_lock(&device->lock);
     struct ifd_gpu_program *program = find(device, file, defines);
-    const enum ifd_code code = program ? IFD_OK : add(device, file, defines, &program, err);
+    enum ifd_code code = program ? program->code : add(device, file, defines, &program, err);
+    if (program && code != IFD_OK && err) {
+        *err = program->why;
+    }
     ifd_mutex_unlock(&device->lock);
     if (code == IFD_OK) {
-        *ret_program = program->handle;
+        *ret_program = program;
     }
     return code;
 }
 
+cl_kernel ifd_gpu_create_kernel(const struct ifd_device *device,
+                                const struct ifd_gpu_program *program, const char *name,
+                                cl_int *ret_error)
+{
+    char numbered[IFD_GPU_KERNEL_NAME];
+    ifd_gpu_merged_name(name, program->number, numbered);
+    return device->cl.CreateKernel(program->unit->handle, program->is_merged ? numbered : name,
+                                   ret_error);
+}
+
+void ifd_gpu_forgive_programs(struct ifd_device *device)
+{
+    ifd_mutex_lock(&device->lock);
+    for (struct ifd_gpu_program *program = device->programs; program; program = program->next) {
+        program->code = program->code == IFD_UNSUPPORTED ? IFD_UNSUPPORTED : IFD_OK;
+    }
+    ifd_mutex_unlock(&device->lock);
+}
+
 void ifd_gpu_release_programs(struct ifd_device *device)
 {
+    while (device->units) {
+        struct ifd_gpu_unit *unit = device->units;
+        device->units = unit->next;
+        (void)device->cl.ReleaseProgram(unit->handle);
+        ifd_release(device->host->alloc, unit, sizeof(*unit));
+    }
     while (device->programs) {
         struct ifd_gpu_program *program = device->programs;
         device->programs = program->next;
-        (void)device->cl.ReleaseProgram(program->handle);
         ifd_release(device->host->alloc, program, program->bytes);
     }
 }

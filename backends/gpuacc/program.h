@@ -1,5 +1,6 @@
 /** Programs of a device: kernel files, built once for each set of definitions, kept until the
- *  device is closed; and operators whose kernels do not build there.
+ *  device is closed; and operators whose kernels do not build there. Those that a partition needs
+ *  are built together, as one (merge.h), or one by one if that fails.
  *
  *  A program is named by its file and its definitions. Definitions are C text that is put in front
  *  of the file: "#define BLOCK 4\n". Thread: any. */
@@ -14,22 +15,50 @@ struct ifd_gpu_file {
     const char *text;
 };
 
+/** What was built at once. */
+struct ifd_gpu_unit {
+    struct ifd_gpu_unit *next;
+    cl_program handle;
+};
+
 /** One of a device's list. */
 struct ifd_gpu_program {
     struct ifd_gpu_program *next;
     const struct ifd_gpu_file *file;
-    cl_program handle;
-    bool is_cached; /* it was not built from its text */
+    const struct ifd_gpu_unit *unit; /* NULL: not built yet */
+    bool is_merged;                  /* kernels have its number behind their names (merge.h) */
+    uint32_t number;
+    bool is_cached;     /* it was not built from its text */
+    enum ifd_code code; /* not OK: it does not build, why */
+    struct ifd_err why;
     size_t bytes;   /* of this struct with the text */
     char defines[]; /* ends with NUL */
 };
 
-/** Finds a built program or builds it. The device owns it. Errors: UNSUPPORTED if the compiler
- *  refuses it or the device has no room for it, else INTERNAL, both with the first line of the
- *  compiler's log that names an error. */
+/** Finds a program, or notes one that is to be built. The device owns it. Errors: NOMEM; that of
+ *  an earlier try to build it. */
 IFD_NODISCARD enum ifd_code ifd_gpu_program(struct ifd_device *device,
                                             const struct ifd_gpu_file *file, const char *defines,
-                                            cl_program *ret_program, struct ifd_err *err);
+                                            struct ifd_gpu_program **ret_program,
+                                            struct ifd_err *err);
+
+/** Builds those of a set that are not built. is_part: only these; else a set of which one is
+ *  missing is built as a whole, so that the next start finds it in the cache whatever was built
+ *  before. Programs in the set are different ones. Errors: UNSUPPORTED if the compiler refuses one
+ *  or the device has no room for it, else INTERNAL, both with the first line of the compiler's log
+ *  that names an error; they stay with their program. */
+IFD_NODISCARD enum ifd_code ifd_gpu_build_programs(struct ifd_device *device,
+                                                   struct ifd_gpu_program *const *set,
+                                                   uint32_t count, bool is_part,
+                                                   struct ifd_err *err);
+
+/** A kernel of a program that is built; NULL and an error. */
+cl_kernel ifd_gpu_create_kernel(const struct ifd_device *device,
+                                const struct ifd_gpu_program *program, const char *name,
+                                cl_int *ret_error);
+
+/** Lets programs be built again that failed by anything but themselves. */
+void ifd_gpu_forgive_programs(struct ifd_device *device);
 
 /** Of a device that is being closed. */
 void ifd_gpu_release_programs(struct ifd_device *device);

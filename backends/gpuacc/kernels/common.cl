@@ -84,7 +84,8 @@ typedef global const float4 *four_floats_t;
 #define W_PARAM              weights_t w
 #define WEIGHTS(row, c)      (w + (row)*w_row + (c))
 #define WEIGHTS_BELOW(at, n) ((at) + (n)*w_row)
-inline float4 load4_weights(weights_t w)
+#define load4_weights(at)    load4_buffer(at)
+inline float4 load4_buffer(weights_t w)
 {
 #ifdef W16
     const ushort4 bits = *(four_halves_t)w;
@@ -114,6 +115,10 @@ typedef float4 sum4;
 #endif
 
 // load4: the first n elements; the others are 0, and their memory is not touched.
+inline float4 load4_float(global const float *x, int n);
+inline float4 load4_half(global const half *x, int n);
+inline void store4_float(float4 v, global float *y, int n);
+inline void store4_half(float4 v, global half *y, int n);
 #define LOAD_AND_STORE(T)                                                                          \
     inline float4 load4_##T(global const T *x, int n)                                              \
     {                                                                                              \

@@ -3,7 +3,8 @@
 #pragma OPENCL FP_CONTRACT OFF
 
 #ifdef Q
-typedef Q pixel_in, pixel_out;
+typedef Q pixel_in;
+typedef Q pixel_out;
 inline float4 load_pixels(global const Q *x, int n) { return convert_float4(load4_q(x, n)); }
 #else
 typedef real_in pixel_in;

@@ -367,10 +367,10 @@ static enum ifd_code build(const struct ways *ways, uint32_t way, struct ifd_err
     enum ifd_code code = IFD_OK;
     for (uint32_t i = 0; code == IFD_OK && i < calls_of(ways, way); i++) {
         struct ifd_gpu_call call;
-        cl_program program = NULL;
+        struct ifd_gpu_program *program = NULL;
         code = describe(ways, way, i, &call, err);
         if (code == IFD_OK) {
-            code = ifd_gpu_build(ways->plan->lowering, &call, &program, err);
+            code = ifd_gpu_program_of(ways->plan->lowering, &call, &program, err);
         }
     }
     return code;

@@ -28,7 +28,7 @@ struct start {
     int32_t number; /* that the kernel writes */
 };
 
-static int32_t run(const struct ifd_device *device, cl_program program)
+static int32_t run(const struct ifd_device *device, const struct ifd_gpu_program *program)
 {
     const struct ifd_cl *cl = &device->cl;
     const size_t items = 1;
@@ -36,7 +36,7 @@ static int32_t run(const struct ifd_device *device, cl_program program)
     cl_int error = CL_SUCCESS;
     cl_mem buffer =
         cl->CreateBuffer(device->context, CL_MEM_READ_WRITE, sizeof(number), NULL, &error);
-    cl_kernel kernel = cl->CreateKernel(program, "f", &error);
+    cl_kernel kernel = ifd_gpu_create_kernel(device, program, "f", &error);
     REQUIRE(buffer && kernel);
     REQUIRE(cl->SetKernelArg(kernel, 0, sizeof(buffer), &buffer) == CL_SUCCESS);
     REQUIRE(cl->EnqueueNDRangeKernel(device->queue, kernel, 1, NULL, &items, NULL, 0, NULL, NULL) ==
@@ -58,9 +58,10 @@ static struct start start(const char *folder, const char *defines)
         test_skip(err.text);
     }
     REQUIRE_OK(code, &err);
-    cl_program program = NULL;
+    struct ifd_gpu_program *program = NULL;
     REQUIRE_OK(ifd_gpu_program(device, &file, defines, &program, &err), &err);
-    const struct start start = {device->programs->is_cached, run(device, program)};
+    REQUIRE_OK(ifd_gpu_build_programs(device, &program, 1, false, &err), &err);
+    const struct start start = {program->is_cached, run(device, program)};
     ifd_gpu_close(device);
     return start;
 }
@@ -104,6 +105,40 @@ static void a_second_start_builds_nothing(void)
     expect_start(folder, "#define NUMBER 7\n", true, 7);
     expect_start(folder, "#define NUMBER 8\n", false, 8);
     expect_start(folder, "#define NUMBER 7\n", true, 7);
+    for_each_file(remove_file, NULL);
+    folder_end();
+}
+
+/* Both programs of a start, one of which another partition has built before. */
+static struct start start_with_two(const char *folder, bool is_first_there)
+{
+    const struct ifd_gpu_options options = {.cache = folder};
+    struct ifd_device *device = NULL;
+    struct ifd_gpu_program *set[2] = {NULL, NULL};
+    struct ifd_err err = {0};
+    REQUIRE_OK(ifd_gpu_open(host(), &options, &device, &err), &err);
+    REQUIRE_OK(ifd_gpu_program(device, &file, "#define NUMBER 3\n", &set[0], &err), &err);
+    REQUIRE_OK(ifd_gpu_program(device, &file, "#define NUMBER 4\n", &set[1], &err), &err);
+    if (is_first_there) {
+        REQUIRE_OK(ifd_gpu_build_programs(device, set, 1, false, &err), &err);
+    }
+    REQUIRE_OK(ifd_gpu_build_programs(device, set, 2, false, &err), &err);
+    EXPECT_INT(run(device, set[0]), 3);
+    const struct start start = {set[1]->is_cached, run(device, set[1])};
+    ifd_gpu_close(device);
+    return start;
+}
+
+static void programs_that_were_built_together_are_found_together(void)
+{
+    folder_begin();
+    expect_start(folder_path(), "#define NUMBER 3\n", false, 3);
+    EXPECT(!start_with_two(folder_path(), false).is_cached);
+    for (int i = 0; i < 2; i++) {
+        const struct start again = start_with_two(folder_path(), i == 1);
+        EXPECT(again.is_cached);
+        EXPECT_INT(again.number, 4);
+    }
     for_each_file(remove_file, NULL);
     folder_end();
 }
@@ -162,6 +197,7 @@ int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
         T(a_second_start_builds_nothing),
+        T(programs_that_were_built_together_are_found_together),
         T(without_a_folder_or_with_one_that_is_missing_programs_are_built),
         T(a_damaged_file_is_built_again_and_replaced),
         T(another_driver_has_other_programs),

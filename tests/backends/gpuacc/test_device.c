@@ -78,12 +78,13 @@ static void a_kernel_that_does_not_build_is_an_error_with_the_compilers_words(vo
 {
     static const struct ifd_gpu_file file = {"broken.cl", "kernel void f() { no_such_name(); }"};
     struct ifd_device *device = open_device(NULL);
-    cl_program program = NULL;
+    struct ifd_gpu_program *program = NULL;
     struct ifd_err err = {0};
-    EXPECT_CODE(ifd_gpu_program(device, &file, "", &program, &err), IFD_UNSUPPORTED, &err);
+    REQUIRE_OK(ifd_gpu_program(device, &file, "", &program, &err), &err);
+    EXPECT_CODE(ifd_gpu_build_programs(device, &program, 1, false, &err), IFD_UNSUPPORTED, &err);
     EXPECT_HAS(err.text, "broken.cl");
     EXPECT_HAS(err.text, "no_such_name");
-    EXPECT(program == NULL);
+    EXPECT(program->unit == NULL);
     ifd_gpu_close(device);
 }
 
@@ -92,7 +93,7 @@ static void equal_definitions_share_a_program(void)
     static const struct ifd_gpu_file file = {"small.cl",
                                              "kernel void f(global int *x) { *x = N; }"};
     struct ifd_device *device = open_device(NULL);
-    cl_program first = NULL, second = NULL, other = NULL;
+    struct ifd_gpu_program *first = NULL, *second = NULL, *other = NULL;
     struct ifd_err err = {0};
     REQUIRE_OK(ifd_gpu_program(device, &file, "#define N 1\n", &first, &err), &err);
     REQUIRE_OK(ifd_gpu_program(device, &file, "#define N 1\n", &second, &err), &err);
