@@ -178,6 +178,10 @@ if ! $quick; then
     fi
     step build-clang configure_and_build build/clang "${clang[@]}" -DCMAKE_BUILD_TYPE=Release
     test_step test-clang build/clang -R "$clang_quick"
+    if [ "$(uname -m)" = x86_64 ]; then
+        step intel-opencl tests/backends/gpuacc/intel.sh install
+        step test-intel-opencl tests/backends/gpuacc/intel.sh run build/gcc
+    fi
     sanitized_build address
     test_step test-address build/sanitize-address -E "$address_slow"
     sanitized_build thread

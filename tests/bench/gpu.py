@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
-"""GpuAcc beside PyTorch on one GPU, in one run. Needs PyTorch with CUDA, torchvision and timm.
+"""GpuAcc beside PyTorch and ncnn on one GPU, in one run. Needs PyTorch with CUDA, torchvision and
+timm; for yolox_nano also onnx2torch, for --ncnn ncnn, pnnx and libvulkan.
 
-usage: gpu.py INFERD FOLDER [--plugins DIR] [--device NAME] [--rounds N] [--only NET,NET]
+usage: gpu.py INFERD FOLDER [--plugins DIR] [--device NAME] [--rounds N] [--only NET,NET] [--ncnn]
+              [--yolox FILE]
 
-Exports five networks with pseudo-random weights as ONNX into FOLDER, tunes GpuAcc for them
-(tuning=2), holds its answers to PyTorch's, and times both in turn. "whole": from pictures in host
-memory to answers in host memory. "inside": without these copies; for inferd the whole less the
-copies' time as a profile shows it. PyTorch: eagerly, and its best, a CUDA graph; batch norms as
-torchvision has them; f32 without TF32; fp16 with channels last. Medians of medians, in ms; ratio:
-PyTorch's CUDA graph / inferd."""
+Exports networks with pseudo-random weights as ONNX into FOLDER (YOLOX nano is FILE), tunes GpuAcc
+for them (tuning=2), holds its answers to PyTorch's, and times both in turn. "whole": from pictures
+in host memory to answers in host memory. "inside": without these copies; for inferd the whole less
+the copies' time as a profile shows it. PyTorch: eagerly, and its best, a CUDA graph; batch norms as
+torchvision has them; f32 without TF32; fp16 with channels last. ncnn: on Vulkan, whole; it has no
+batches. Medians of medians, in ms; ratio: PyTorch's CUDA graph / inferd."""
 import argparse
+import importlib
 import json
 import pathlib
 import statistics
@@ -22,33 +25,102 @@ import timm
 import torch
 import torchvision
 
+class Detector(torch.nn.Module):
+    """SSD without its last step: scores and boxes of all anchors, side by side."""
+
+    def __init__(self):
+        super().__init__()
+        whole = torchvision.models.detection.ssdlite320_mobilenet_v3_large(
+            weights=None, weights_backbone=None)
+        self.backbone, self.head = whole.backbone, whole.head
+
+    def forward(self, x):
+        found = self.head(list(self.backbone(x).values()))
+        return torch.cat([found["cls_logits"], found["bbox_regression"]], 2)
+
+
+class Segmenter(torch.nn.Module):
+    """DeepLabV3 on MobileNetV3-L."""
+
+    def __init__(self):
+        super().__init__()
+        self.whole = torchvision.models.segmentation.deeplabv3_mobilenet_v3_large(
+            weights=None, weights_backbone=None)
+
+    def forward(self, x):
+        return self.whole(x)["out"]
+
+
+class Pose(torch.nn.Sequential):
+    """A "simple baseline" on MobileNetV2: heat maps of 17 points."""
+
+    def __init__(self):
+        layers, channels = [torchvision.models.mobilenet_v2().features], 1280
+        for _ in range(3):
+            layers += [torch.nn.ConvTranspose2d(channels, 128, 4, 2, 1, bias=False),
+                       torch.nn.BatchNorm2d(128), torch.nn.ReLU()]
+            channels = 128
+        super().__init__(*layers, torch.nn.Conv2d(channels, 17, 1))
+
+
+# How to make it, and the size of its pictures.
 NETS = {
-    "mobilenet_v1": lambda: timm.create_model("mobilenetv1_100"),
-    "mobilenet_v2": torchvision.models.mobilenet_v2,
-    "mobilenet_v3_large": torchvision.models.mobilenet_v3_large,
-    "efficientnet_lite0": lambda: timm.create_model("efficientnet_lite0"),
-    "resnet50": torchvision.models.resnet50,
+    "mobilenet_v1": (lambda: timm.create_model("mobilenetv1_100"), (224, 224)),
+    "mobilenet_v2": (torchvision.models.mobilenet_v2, (224, 224)),
+    "mobilenet_v3_large": (torchvision.models.mobilenet_v3_large, (224, 224)),
+    "efficientnet_lite0": (lambda: timm.create_model("efficientnet_lite0"), (224, 224)),
+    "resnet50": (torchvision.models.resnet50, (224, 224)),
+    "ssdlite_mobilenet_v3": (Detector, (320, 320)),
+    "yolox_nano": (None, (416, 416)),
+    "deeplab_v3": (Segmenter, (257, 257)),
+    "pose_mobilenet_v2": (Pose, (256, 192)),
 }
 
 
-def make(name):
+def size_of(name):
+    return NETS[name][1]
+
+
+def make(name, folder):
     """The network in CUDA's memory, with statistics of random pictures in its batch norms."""
+    if name == "yolox_nano":
+        convert = importlib.import_module("onnx2torch").convert
+        return convert(str(folder / f"{name}.onnx")).cuda().eval()
     torch.manual_seed(1)
-    net = NETS[name]().cuda().train()
+    net = NETS[name][0]().cuda().train()
     for module in net.modules():
         if isinstance(module, torch.nn.BatchNorm2d):
             module.momentum = 1.0
-    net(torch.randn(16, 3, 224, 224, device="cuda"))
+    net(torch.randn(16, 3, *size_of(name), device="cuda"))
     return net.eval()
 
 
-def export(name, folder):
-    net, x = make(name), torch.rand(2, 3, 224, 224)
+def free_the_batch(source, target):
+    """Copies YOLOX nano, whose file is made for one picture."""
+    onnx = importlib.import_module("onnx")
+    model = onnx.load(source)
+    shapes = {node.input[1] for node in model.graph.node if node.op_type == "Reshape"}
+    for constant in model.graph.initializer:
+        if constant.name in shapes:
+            shape = onnx.numpy_helper.to_array(constant).copy()
+            shape[0] = 0
+            constant.CopyFrom(onnx.numpy_helper.from_array(shape, constant.name))
+    for port in (*model.graph.input, *model.graph.output):
+        port.type.tensor_type.shape.dim[0].dim_param = "n"
+    onnx.save(model, target)
+
+
+def export(args, name):
+    folder, path = args.folder, str(args.folder / f"{name}.onnx")
+    if name == "yolox_nano":
+        free_the_batch(args.yolox, path)
+    net, x = make(name, folder), torch.rand(2, 3, *size_of(name))
     np.save(folder / f"{name}.in.npy", x.numpy())
     np.save(folder / f"{name}.out.npy", net(x.cuda()).cpu().numpy())
-    torch.onnx.export(net.cpu(), x[:1], str(folder / f"{name}.onnx"), opset_version=17,
-                      dynamo=False, input_names=["input"], output_names=["output"],
-                      dynamic_axes={"input": {0: "n"}, "output": {0: "n"}})
+    if name != "yolox_nano":
+        torch.onnx.export(net.cpu(), x[:1], path, opset_version=17, dynamo=False,
+                          input_names=["input"], output_names=["output"],
+                          dynamic_axes={"input": {0: "n"}, "output": {0: "n"}})
 
 
 def median_ms(run, count=40):
@@ -67,12 +139,12 @@ def median_ms(run, count=40):
 class Peer:
     """A network in PyTorch for one batch size and precision."""
 
-    def __init__(self, name, batch, precision):
+    def __init__(self, args, name, batch, precision):
         half = precision == "fp16"
-        self.net = make(name)
+        self.net = make(name, args.folder)
         if half:
             self.net = self.net.half().to(memory_format=torch.channels_last)
-        self.host = torch.rand(batch, 3, 224, 224)
+        self.host = torch.rand(batch, 3, *size_of(name))
         self.x = self.host.cuda()
         self.form = (lambda x: x.half().to(memory_format=torch.channels_last)) if half else (
             lambda x: x)
@@ -97,6 +169,47 @@ class Peer:
             "inside": median_ms(self.graph.replay),
             "whole": median_ms(self.whole)
         }
+
+
+class Ncnn:
+    """A network in ncnn on Vulkan, one picture at a time."""
+
+    def __init__(self, args, name, precision):
+        self.ncnn = importlib.import_module("ncnn")
+        shape = (1, 3, *size_of(name))
+        path = args.folder / f"{name}.pt"
+        if not path.with_suffix(".ncnn.param").exists():
+            net = make(name, args.folder).cpu()
+            torch.jit.trace(net, torch.rand(*shape)).save(str(path))
+            tool = pathlib.Path(importlib.util.find_spec("pnnx").origin).parent / "pnnx"
+            tool.chmod(0o755)
+            text = str(list(shape)).replace(" ", "")
+            subprocess.run([tool, path.name, f"inputshape={text}", "fp16=0"], cwd=args.folder,
+                           check=True, capture_output=True)
+        self.net = self.ncnn.Net()
+        options = self.net.opt
+        options.use_vulkan_compute = True
+        half = precision == "fp16"
+        options.use_fp16_packed = options.use_fp16_storage = options.use_fp16_arithmetic = half
+        self.net.load_param(str(path.with_suffix(".ncnn.param")))
+        self.net.load_model(str(path.with_suffix(".ncnn.bin")))
+        self.host = np.random.rand(*shape[1:]).astype(np.float32)
+
+    def run(self):
+        with self.net.create_extractor() as extractor:
+            extractor.input("in0", self.ncnn.Mat(self.host))
+            np.array(extractor.extract("out0")[1])
+
+
+def ncnn_ms(args, name, batch, precision):
+    """The time of ncnn, or why there is none."""
+    if not args.ncnn or batch > 1:
+        return "-"
+    try:
+        return f"{median_ms(Ncnn(args, name, precision).run):.3f}"
+    except (RuntimeError, OSError, subprocess.CalledProcessError) as error:
+        print(f"{name}: ncnn: {error}", flush=True)
+        return "fails"
 
 
 class Ours:
@@ -138,7 +251,7 @@ def measure(args, name, batch, precision):
     ours, rows = Ours(args, name), []
     first = ours.bench(batch, precision)["median_ms"]
     ours.bench(batch, precision, "--backend-option", "GpuAcc:tuning=2")
-    peer = Peer(name, batch, precision)
+    peer = Peer(args, name, batch, precision)
     for _ in range(args.rounds):
         rows.append({"ours": ours.bench(batch, precision)["median_ms"], **peer.times()})
     got = {key: statistics.median(row[key] for row in rows) for key in rows[0]}
@@ -146,7 +259,7 @@ def measure(args, name, batch, precision):
     print(f"| {name} | {batch} | {precision} | {first:.3f} | {got['ours']:.3f} | {inside:.3f} "
           f"| {got['eager']:.3f} | {got['whole']:.3f} | {got['inside']:.3f} "
           f"| {got['whole'] / got['ours']:.2f} | {got['inside'] / inside:.2f} "
-          f"| {ours.error(precision)} |", flush=True)
+          f"| {ncnn_ms(args, name, batch, precision)} | {ours.error(precision)} |", flush=True)
 
 
 def main():
@@ -157,6 +270,8 @@ def main():
     parser.add_argument("--device", default="gpu")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", default=",".join(NETS))
+    parser.add_argument("--ncnn", action="store_true")
+    parser.add_argument("--yolox", default="../shared/models/onnx/yolox_nano.onnx")
     args = parser.parse_args()
     args.folder.mkdir(exist_ok=True)
     warnings.filterwarnings("ignore")
@@ -165,11 +280,11 @@ def main():
     print(f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}, torchvision "
           f"{torchvision.__version__}, timm {timm.__version__}")
     print("| network | batch | precision | untuned, whole | whole | inside | eager | graph, whole "
-          "| graph, inside | ratio, whole | ratio, inside | error of range |")
-    print("|---|" + "---|" * 11)
+          "| graph, inside | ratio, whole | ratio, inside | ncnn | error of range |")
+    print("|---|" + "---|" * 12)
     with torch.no_grad():
         for name in args.only.split(","):
-            export(name, args.folder)
+            export(args, name)
             for precision in ("f32", "fp16"):
                 for batch in (1, 32):
                     measure(args, name, batch, precision)
