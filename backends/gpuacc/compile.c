@@ -210,7 +210,7 @@ static enum ifd_code bind(const struct ifd_gpu_lowering *lowering, struct ifd_pa
 
 /* ---- programs ---- */
 
-/* Those of all steps, each once. *ret_repeat: one of them does not build, and whoever needs it finds
+/* Those of all steps, each once. *ret_repeat: one of them does not build; whoever needs it finds
  * its error, or another way, when all is lowered once more. */
 static enum ifd_code build_programs(const struct ifd_gpu_lowering *lowering,
                                     const struct ifd_partition *older, bool *ret_repeat,

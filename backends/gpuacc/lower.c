@@ -22,8 +22,8 @@ static bool has_items(const struct ifd_gpu_call *call)
 }
 
 /* Groups that are wide enough for a GPU, where the driver did not choose: left to itself, OpenCL
- * takes groups that divide the items, of one item if their number is prime. CPUs get the same groups
- * for all layers: PoCL compiles a kernel once more for each size. */
+ * takes groups that divide the items, of one item if their number is prime. CPUs get the same
+ * groups for all layers: PoCL compiles a kernel once more for each size. */
 static void choose_group(const struct ifd_gpu_lowering *lowering, struct ifd_gpu_call *call)
 {
     const size_t wanted = lowering->device->info.max_group < 128 ? 1 : 128;
