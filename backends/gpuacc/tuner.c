@@ -222,6 +222,30 @@ static uint32_t measure(struct ifd_gpu_lowering *lowering, const char *key,
     return best;
 }
 
+/* Is a way clearly faster than that which is estimated best? They are measured in turn, since clocks
+ * change: what was fastest of many, each measured once, may have been lucky. */
+static bool is_faster(struct ifd_gpu_lowering *lowering, const struct ifd_gpu_ways *ways,
+                      uint32_t way)
+{
+    enum { PAIRS = 5, WINS = 4 };
+    uint64_t least[2] = {UINT64_MAX, UINT64_MAX};
+    int wins = 0;
+    for (int i = 0; i < PAIRS; i++) {
+        uint64_t ns[2] = {0, 0};
+        if (measure_way(lowering, ways, 0, &ns[0]) != IFD_OK) {
+            return true; /* that does not run at all */
+        }
+        if (measure_way(lowering, ways, way, &ns[1]) != IFD_OK) {
+            return false;
+        }
+        wins += ns[1] < ns[0];
+        for (int k = 0; k < 2; k++) {
+            least[k] = ns[k] < least[k] ? ns[k] : least[k];
+        }
+    }
+    return wins >= WINS && least[1] < least[0] - least[0] / 32;
+}
+
 uint32_t ifd_gpu_tune(struct ifd_gpu_lowering *lowering, const char *key,
                       const struct ifd_gpu_ways *ways)
 {
@@ -234,7 +258,10 @@ uint32_t ifd_gpu_tune(struct ifd_gpu_lowering *lowering, const char *key,
     if (way < ways->count || limit == 0) {
         return way < ways->count ? way : 0;
     }
-    const uint32_t best = measure(lowering, key, ways, ways->count < limit ? ways->count : limit);
+    uint32_t best = measure(lowering, key, ways, ways->count < limit ? ways->count : limit);
+    if (best != 0 && !is_faster(lowering, ways, best)) {
+        best = 0;
+    }
     char name[IFD_GPU_WAY_TEXT];
     ways->name(ways->context, best, name);
     learn(device, ifd_str(key), ifd_str(name));

@@ -66,6 +66,7 @@ def main():
     parser.add_argument("--precision", default="f32")
     parser.add_argument("--iterations", type=int, default=40)
     args = parser.parse_args()
+    args.inferd = args.inferd.resolve()
     args.folder.mkdir(exist_ok=True)
     print("| model | batch | precision | ms | without / with | first start | second | third |")
     print("|---|" + "---|" * 7)
