@@ -288,7 +288,7 @@ static void winograd_ranks_first_where_it_pays(void)
                                       .clock_mhz = 1980,
                                       .max_group = 1024,
                                       .local_bytes = 48 << 10,
-                                      .max_buffer = (size_t)1 << 34,
+                                      .max_buffer = SIZE_MAX,
                                       .memory_bytes = (uint64_t)80 << 30};
     struct ifd_gpu_conv_size size = {.pixels = 32 * 28 * 28,
                                      .out_c = 256,
