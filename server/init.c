@@ -216,7 +216,8 @@ static bool guess_usual(struct init *init)
 {
     const struct ifd_model_desc *desc = NULL;
     const bool is_onnx = strcmp(ifd_model_info(init->model)->format, "onnx") == 0;
-    if (describe(init, "imagenet", NULL, &desc, NULL) || !takes_pictures(desc)) {
+    if (describe(init, "imagenet", NULL, &desc, NULL) || !takes_pictures(desc) ||
+        desc->output_count == 0) {
         return false;
     }
     if (!is_list(&desc->output[0].shape)) {
