@@ -465,24 +465,13 @@ void change_numbers(Random &random, uint8_t *data)
 
 // ---- reading and writing ----
 
-// NULL: not a model. Content behind the FlatBuffer (large files) is lost.
-std::unique_ptr<fb::ModelT> read_model(const uint8_t *data, size_t size)
-{
-    if (size < 16 || size > 1 << 16) {
-        return nullptr;
-    }
-    flatbuffers::Verifier verifier(data, size, 32, 4096);
-    return fb::VerifyModelBuffer(verifier) ? fb::UnPackModel(data) : nullptr;
-}
-
 // A union may have a type and no value.
 template <typename Union, typename Type> void settle(Union &options, Type none)
 {
     options.type = options.value ? options.type : none;
 }
 
-// 0: larger than it may be.
-size_t write_model(const fb::ModelT &model, Random &random, uint8_t *data, size_t max_size)
+void settle(fb::ModelT &model)
 {
     for (auto &graph : model.subgraphs) {
         for (auto &op : graph->operators) {
@@ -499,6 +488,25 @@ size_t write_model(const fb::ModelT &model, Random &random, uint8_t *data, size_
             }
         }
     }
+}
+
+// NULL: not a model. Content behind the FlatBuffer (large files) is lost.
+std::unique_ptr<fb::ModelT> read_model(const uint8_t *data, size_t size)
+{
+    if (size < 16 || size > 1 << 16) {
+        return nullptr;
+    }
+    flatbuffers::Verifier verifier(data, size, 32, 4096);
+    auto model = fb::VerifyModelBuffer(verifier) ? fb::UnPackModel(data) : nullptr;
+    if (model) {
+        settle(*model);
+    }
+    return model;
+}
+
+// 0: larger than it may be.
+size_t write_model(const fb::ModelT &model, Random &random, uint8_t *data, size_t max_size)
+{
     flatbuffers::FlatBufferBuilder builder;
     builder.ForceDefaults(random(2) == 0); // all numbers have a place
     fb::FinishModelBuffer(builder, fb::CreateModel(builder, &model));
