@@ -235,8 +235,9 @@ static enum ifd_code describe_layer(const struct ways *ways,
     }
     ifd_gpu_define_sums(ways->plan->lowering, ways->plan->node, ret_call);
     const enum ifd_code code = add_args(ways->plan, blocking->weights, ret_call, err);
-    /* fewer than 4 channels are never loaded as vectors */
-    if (layer->out_c % 4 == 0 && (group_in(layer) % 4 == 0 || group_in(layer) < 4)) {
+    /* fewer than 4 channels are never loaded as vectors, but where a window is one pixel */
+    if (layer->out_c % 4 == 0 &&
+        (group_in(layer) % 4 == 0 || (group_in(layer) < 4 && !is_pointwise(layer)))) {
         ifd_gpu_define_aligned(ways->plan->lowering, ret_call);
     }
     ifd_gpu_blocking_items(blocking, &ways->size, ret_call);
