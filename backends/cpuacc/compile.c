@@ -2,6 +2,7 @@
 #include "backends/cpuacc/compile.h"
 
 #include "backends/cpuacc/driver.h"
+#include "backends/cpuacc/narrow.h"
 #include "backends/cpuacc/rounding.h"
 #include "backends/cpuacc/schedule/strips.h"
 #include "backends/cpuacc/schedule/team.h"
@@ -132,13 +133,16 @@ static enum ifd_code lower_nodes(struct ifd_acc_lowering *lowering, struct ifd_e
 /* Makes the drafts of all nodes. */
 static enum ifd_code lower(struct ifd_acc_lowering *lowering, struct ifd_err *err)
 {
-    enum ifd_code code = ifd_low_make_values(&lowering->base, err);
-    if (code != IFD_OK) {
-        return code;
-    }
     lowering->driver = lowering->driver ? lowering->driver : choose_drivers(lowering);
     if (!lowering->driver) {
         return no_memory(lowering, err);
+    }
+    enum ifd_code code = ifd_acc_choose_narrow(lowering, err);
+    if (code == IFD_OK) {
+        code = ifd_low_make_values(&lowering->base, err);
+    }
+    if (code != IFD_OK) {
+        return code;
     }
     const struct ifd_low_accepts accepts = ifd_acc_accepts(lowering);
     ifd_low_join_subtensors(&lowering->base, &accepts);

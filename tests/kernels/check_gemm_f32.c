@@ -311,6 +311,63 @@ static void check_table(const struct problem *p, const char *isa, const struct f
     free_inputs(&in);
 }
 
+/* Results, residual or both of 16 bits: off by their rounding, too. */
+static void check_stores(const struct problem *p, const char *isa, const struct family *family,
+                         const struct ifd_kern_gemm_f32 *kern, const struct wanted *wanted)
+{
+    const size_t count = (p->m - 1) * p->out_stride + p->n;
+    const bool narrow_out = check_int(0, 2) > 0, narrow_add = !narrow_out || check_int(0, 1);
+    struct check_buffer packed = pack_problem(p, kern), add = check_input(count * sizeof(uint16_t));
+    struct check_buffer out = check_output(count * (narrow_out ? sizeof(uint16_t) : sizeof(float)));
+    struct check_buffer wide = check_output(count * sizeof(float));
+    struct inputs in = make_inputs(p, kern);
+    struct ifd_gemm_args args = make_args(p, packed.data, &in, out.data);
+    kern->narrow(count, p->residual.data, add.data);
+    args.narrow_out = narrow_out;
+    args.narrow_add = narrow_add;
+    args.add = args.add && narrow_add ? add.data : args.add;
+    if (args.add && narrow_add && narrow_out && p->adds_in_place) {
+        for (size_t i = 0; i < p->m; i++) {
+            memcpy((uint16_t *)out.data + i * p->out_stride,
+                   (const uint16_t *)add.data + i * p->out_stride, p->n * sizeof(uint16_t));
+        }
+        args.add = out.data;
+    }
+    kern->run(&args);
+    if (narrow_out) {
+        kern->widen(count, out.data, wide.data);
+    } else {
+        memcpy(wide.data, out.data, count * sizeof(float));
+    }
+    for (size_t i = 0; i < p->m * p->n; i++) {
+        const double x = (double)((const float *)wide.data)[i / p->n * p->out_stride + i % p->n];
+        const double error = wanted->error[i] + (narrow_out ? fabs(x) * 0x1p-8 : 0) +
+                             (narrow_add && p->add ? 0x1p-9 : 0);
+        if (!(fabs(x - wanted->value[i]) <= error)) {
+            check_fail("%s %s: m %zu n %zu k %zu taps %zu, stored: %zu is %g", family->name, isa,
+                       p->m, p->n, p->k, p->taps, i, x);
+        }
+    }
+    for (size_t i = 0; i < count; i++) {
+        const bool is_gap = i % p->out_stride >= p->n;
+        const bool is_kept = narrow_out ? ((const uint16_t *)out.data)[i] == 0xa5a5u
+                                        : ((const uint32_t *)out.data)[i] == 0xa5a5a5a5u;
+        if (is_gap && !is_kept) {
+            check_fail("%s %s: m %zu n %zu k %zu stored between rows", family->name, isa, p->m,
+                       p->n, p->k);
+        }
+    }
+    if (!check_guards(&out) || !check_guards(&wide)) {
+        check_fail("%s %s: m %zu n %zu k %zu stored or widened outside its output", family->name,
+                   isa, p->m, p->n, p->k);
+    }
+    check_free(&packed);
+    check_free(&add);
+    check_free(&out);
+    check_free(&wide);
+    free_inputs(&in);
+}
+
 static void check_family(const struct problem *p, const struct family *family)
 {
     struct wanted wanted[2] = {{0}}; /* of inputs as they are, and rounded */
@@ -322,6 +379,9 @@ static void check_family(const struct problem *p, const struct family *family)
             *want = make_wanted(p, family, kern->narrow != NULL);
         }
         check_table(p, isa.name, family, kern, want);
+        if (kern->widen && !p->table && p->m % p->row_len == 0) {
+            check_stores(p, isa.name, family, kern, want);
+        }
     }
     free_wanted(&wanted[0]);
     free_wanted(&wanted[1]);
@@ -333,6 +393,49 @@ static void check_tables(struct problem p)
         check_family(&p, &families[f]);
     }
     free_problem(&p);
+}
+
+/* Narrow numbers, the first `count` of a buffer. */
+static void check_widen(const struct family *family, const char *isa,
+                        const struct ifd_kern_gemm_f32 *kern, const struct check_buffer *narrow,
+                        size_t count)
+{
+    struct check_buffer out = check_output((count + 1) * sizeof(float));
+    const uint16_t *bits = narrow->data;
+    kern->widen(count, bits, out.data);
+    for (size_t i = 0; i < count; i++) {
+        const float got = ((const float *)out.data)[i], want = ifd_f32_from_bf16(bits[i]);
+        if (memcmp(&got, &want, sizeof(got)) != 0) {
+            check_fail("%s %s: widen: %zu of %zu became %a", family->name, isa, i, count,
+                       (double)got);
+        }
+    }
+    if (((const uint32_t *)out.data)[count] != 0xa5a5a5a5u || !check_guards(&out)) {
+        check_fail("%s %s: widen wrote outside its output", family->name, isa);
+    }
+    check_free(&out);
+}
+
+/* Rows of n, apart or not. */
+static void check_narrow_rows(const char *isa, const struct ifd_kern_gemm_f32 *kern,
+                              const float *value, size_t count, size_t n)
+{
+    const size_t stride = n + (size_t)check_int(0, 3), out_n = n + (size_t)check_int(n == 0, 5);
+    const size_t rows = stride == 0 ? 3 : (count - n) / stride % 30;
+    struct check_buffer out = check_output((rows * out_n + 1) * sizeof(uint16_t));
+    const uint16_t *got = out.data;
+    kern->narrow_rows(rows, n, value, stride, out.data, out_n);
+    for (size_t i = 0; i < rows * out_n; i++) {
+        uint16_t want = 0;
+        kern->narrow(i % out_n < n, value + i / out_n * stride + i % out_n, &want);
+        if (got[i] != want) {
+            check_fail("%s: narrow_rows: %zu of rows of %zu became %x", isa, i, n, got[i]);
+        }
+    }
+    if (got[rows * out_n] != 0xa5a5 || !check_guards(&out)) {
+        check_fail("%s: narrow_rows wrote outside its output", isa);
+    }
+    check_free(&out);
 }
 
 /* Any finite numbers, and the special ones; those below the normal numbers may become 0. */
@@ -369,6 +472,12 @@ static void check_narrow(const struct family *family, const char *isa,
         }
         if (!check_guards(&out)) {
             check_fail("%s %s: narrow wrote outside its output", family->name, isa);
+        }
+        if (kern->narrow_rows) {
+            check_narrow_rows(isa, kern, value, COUNT, count % 41);
+        }
+        if (kern->widen) {
+            check_widen(family, isa, kern, &out, count);
         }
     }
     check_free(&in);

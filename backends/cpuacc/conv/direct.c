@@ -85,12 +85,19 @@ static void multiply_groups(struct ifd_acc_conv_run *run, size_t first_row)
     }
 }
 
+static size_t add_bytes(const struct ifd_acc_conv_run *run)
+{
+    return run->conv->layer.narrow_add ? sizeof(uint16_t) : sizeof(float);
+}
+
 void ifd_acc_direct_call(struct ifd_acc_conv_run *run, size_t first_row)
 {
     const struct ifd_acc_conv *conv = run->conv;
     run->args.out = run->out + first_row * run->out_stride * conv->layer.out_element;
     run->args.add =
-        run->add ? (const float *)(const void *)run->add + first_row * conv->plan.n : NULL;
+        run->add
+            ? (const float *)(const void *)(run->add + first_row * conv->plan.n * add_bytes(run))
+            : NULL;
     conv->plan.direct.multiply(run, first_row);
     ifd_acc_conv_tail(run, first_row, run->args.m);
 }
@@ -197,7 +204,7 @@ static void begin_strip(struct ifd_acc_conv_run *run, const struct ifd_acc_step 
     run->out = strip->out;
     run->row = strip->line * conv->plan.direct.line_rows;
     if (run->add) {
-        run->add += run->row * conv->plan.n * sizeof(float);
+        run->add += run->row * conv->plan.n * add_bytes(run);
     }
 }
 
@@ -213,8 +220,8 @@ static bool describe_lines(const struct ifd_acc_conv *conv, struct ifd_acc_lines
         .in_h = w->in_h,
         .out_h = w->out_h,
         .in_line = w->in_w * layer->in_stride * layer->element,
-        .out_line = direct->line_rows * conv->plan.out_stride * layer->element,
-        .out_pixel = has_pixels ? conv->plan.n * layer->element : 0,
+        .out_line = direct->line_rows * conv->plan.out_stride * layer->out_element,
+        .out_pixel = has_pixels ? conv->plan.n * layer->out_element : 0,
         .window = w->kh,
         .stride = w->stride_y,
         .pad = w->pad_top,

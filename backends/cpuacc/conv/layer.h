@@ -31,7 +31,7 @@ struct ifd_acc_layer {
     struct ifd_acc_product product;
     struct ifd_low_window window;
     struct ifd_acc_tail tail;    /* applied to every tile while it is in the cache */
-    size_t element, out_element; /* bytes: 1 or 4 */
+    size_t element, out_element; /* bytes: 1, 2 or 4 */
     size_t groups;               /* more than 1: window.in_c and out_c are those of one group */
     size_t out_c;
     size_t in_stride;  /* elements from pixel to pixel: more than in_c in a sub-tensor of a split */
@@ -39,9 +39,10 @@ struct ifd_acc_layer {
     bool is_dense;     /* fully connected */
     bool is_plain;     /* every output row reads one contiguous input row */
     bool is_dilated;
-    bool is_subtensor, is_slice; /* in, out: sub-tensors along the channels */
-    bool adds;                   /* a residual, f32 */
-    bool has_row_add;            /* weights with a zero point */
+    bool is_subtensor, is_slice;            /* in, out: sub-tensors along the channels */
+    bool adds;                              /* a residual of floats */
+    bool narrow_in, narrow_out, narrow_add; /* floats of 16 bits (narrow.h) */
+    bool has_row_add;                       /* weights with a zero point */
 };
 
 struct ifd_acc_conv;
@@ -63,7 +64,9 @@ struct ifd_acc_direct {
     size_t image_rows;
     size_t call_rows;  /* rows of one call at most */
     size_t call_lines; /* lines: output lines of one call at most, ≥ 1 */
-    size_t sums_bytes; /* work memory: row_add and temporary sums; lines or pointers follow */
+    size_t sums_bytes; /* work memory: row_add and temporary sums; lines or pointers follow, */
+    bool has_wide;     /* then floats of a call that its tail changes before they are narrowed, */
+    size_t wide_at;    /* so far behind the sums */
     /** Makes the inputs of count rows (lines) from first on and sets args.a. image: that in
      *  run->in. */
     void (*fetch)(struct ifd_acc_conv_run *run, const uint8_t *image, size_t first, size_t count);
@@ -148,7 +151,7 @@ struct ifd_acc_conv_run {
     const struct ifd_acc_conv *conv;
     const uint8_t *in;
     uint8_t *out;
-    const uint8_t *add; /* residual, f32 */
+    const uint8_t *add; /* residual */
     size_t row;         /* of the output, that out and add begin with */
     size_t out_stride;  /* elements: the plan's, or what a chain's lines have */
     size_t in_first;    /* lines: the line of the image that in starts with, */

@@ -1,7 +1,8 @@
 /* f32 layers whose operands become 16 bits.
  *
- * Inputs are narrowed in work memory, the rows of one call at a time: there they are read many
- * times. */
+ * Inputs of f32 are narrowed in work memory, the rows of one call at a time: there they are read
+ * many times. Inputs that are narrow already are read where they lie, unless pixels need padding.
+ * Results that stay narrow are stored so by the kernel, or, behind a tail, after it. */
 #include "backends/cpuacc/conv/direct.h"
 #include "backends/cpuacc/conv/pack.h"
 #include "backends/cpuacc/conv/precision.h"
@@ -77,13 +78,24 @@ static void pack(const void *context, const void *params, uint8_t *workspace, ui
 
 /* ---- inputs ---- */
 
+/* Does the kernel read pixels as they lie? */
+static bool reads_pixels(const struct ifd_acc_layer *layer, size_t narrow_c)
+{
+    return layer->narrow_in && narrow_c == layer->window.in_c;
+}
+
 /* Pixels of c floats each, `stride` apart in the input, narrow_c in the output. */
 static void narrow_pixels(const struct ifd_acc_conv *conv, size_t pixels, size_t c, size_t stride,
-                          const float *in, uint16_t *out)
+                          const uint8_t *from, uint16_t *out)
 {
     const size_t narrow_c = conv->plan.direct.narrow_c;
+    const float *in = (const float *)(const void *)from;
     if (c == narrow_c && c == stride) {
         conv->plan.gemm->narrow(pixels * c, in, out);
+        return;
+    }
+    if (conv->plan.gemm->narrow_rows) {
+        conv->plan.gemm->narrow_rows(pixels, c, in, stride, out, narrow_c);
         return;
     }
     for (size_t i = 0; i < pixels; i++, in += stride, out += narrow_c) {
@@ -92,24 +104,58 @@ static void narrow_pixels(const struct ifd_acc_conv *conv, size_t pixels, size_t
     }
 }
 
+/* The same of pixels that are narrow. */
+static void copy_pixels(const struct ifd_acc_conv *conv, size_t pixels, size_t c, size_t stride,
+                        const uint8_t *from, uint16_t *out)
+{
+    const size_t narrow_c = conv->plan.direct.narrow_c;
+    const uint16_t *in = (const uint16_t *)(const void *)from;
+    if (c == narrow_c && c == stride) {
+        memcpy(out, in, pixels * c * sizeof(*out));
+        return;
+    }
+    for (size_t i = 0; i < pixels; i++, in += stride, out += narrow_c) {
+        memcpy(out, in, c * sizeof(*out));
+        memset(out + c, 0, (narrow_c - c) * sizeof(*out));
+    }
+}
+
+static void fetch_pixels(const struct ifd_acc_conv *conv, size_t pixels, size_t c, size_t stride,
+                         const uint8_t *from, uint16_t *out)
+{
+    if (conv->layer.narrow_in) {
+        copy_pixels(conv, pixels, c, stride, from, out);
+    } else {
+        narrow_pixels(conv, pixels, c, stride, from, out);
+    }
+}
+
 static void fetch_rows(struct ifd_acc_conv_run *run, const uint8_t *image, size_t first,
                        size_t count)
 {
     const struct ifd_acc_layer *layer = &run->conv->layer;
     uint8_t *to = ifd_acc_direct_rest(run);
-    narrow_pixels(run->conv, count, layer->window.in_c, layer->in_stride,
-                  (const float *)(const void *)image + first * layer->in_stride,
-                  (uint16_t *)(void *)to);
+    fetch_pixels(run->conv, count, layer->window.in_c, layer->in_stride,
+                 image + first * layer->in_stride * layer->element, (uint16_t *)(void *)to);
     run->args.a = to;
+}
+
+/* Lines without padding, as they lie. */
+static void read_lines(struct ifd_acc_conv_run *run, const uint8_t *image, size_t y, size_t count)
+{
+    (void)count;
+    const struct ifd_acc_layer *layer = &run->conv->layer;
+    const struct ifd_low_window *w = &layer->window;
+    run->args.a = image + (y * w->stride_y - run->in_first) * w->in_w * w->in_c * layer->element;
 }
 
 static void fetch_lines(struct ifd_acc_conv_run *run, const uint8_t *image, size_t y, size_t count)
 {
+    const struct ifd_acc_layer *layer = &run->conv->layer;
     const struct ifd_acc_direct *direct = &run->conv->plan.direct;
-    const struct ifd_low_window *w = &run->conv->layer.window;
+    const struct ifd_low_window *w = &layer->window;
     const size_t narrow_c = direct->narrow_c, pixels = direct->line / narrow_c;
-    const size_t left =
-        ifd_acc_direct_padding(&run->conv->layer, direct->line, narrow_c) / narrow_c;
+    const size_t left = ifd_acc_direct_padding(layer, direct->line, narrow_c) / narrow_c;
     const size_t copied = w->in_w < pixels - left ? w->in_w : pixels - left;
     uint16_t *to = (uint16_t *)(void *)ifd_acc_direct_rest(run);
     run->args.a = to;
@@ -122,16 +168,78 @@ static void fetch_lines(struct ifd_acc_conv_run *run, const uint8_t *image, size
             memset(to, 0, direct->line * sizeof(*to));
             continue;
         }
-        const float *from = (const float *)(const void *)image +
-                            (in_y - w->pad_top - run->in_first) * w->in_w * w->in_c;
+        const size_t line = in_y - w->pad_top - run->in_first;
         memset(to, 0, left * narrow_c * sizeof(*to));
-        narrow_pixels(run->conv, copied, w->in_c, w->in_c, from, to + left * narrow_c);
+        fetch_pixels(run->conv, copied, w->in_c, w->in_c,
+                     image + line * w->in_w * w->in_c * layer->element, to + left * narrow_c);
         memset(to + (left + copied) * narrow_c, 0,
                (pixels - left - copied) * narrow_c * sizeof(*to));
     }
 }
 
+/* ---- tails of narrow results ---- */
+
+/* One call: floats in work memory, the tail, then what is stored. */
+static void multiply_wide(struct ifd_acc_conv_run *run, size_t first_row)
+{
+    const struct ifd_acc_conv *conv = run->conv;
+    const size_t n = conv->plan.n, column = run->args.n_begin, columns = run->args.n_end - column;
+    float *wide = (float *)(void *)(ifd_acc_direct_rest(run) + conv->plan.direct.wide_at);
+    uint16_t *out = (uint16_t *)run->args.out + column;
+    run->args.out = wide;
+    run->args.out_stride = n;
+    run->args.narrow_out = 0;
+    conv->plan.gemm->run(&run->args);
+    wide += column;
+    ifd_acc_run_tail(&conv->layer.tail, run->step, run->frame,
+                     &(struct ifd_acc_chunk){.in = wide,
+                                             .out = wide,
+                                             .rows = run->args.m,
+                                             .n = columns,
+                                             .stride = n,
+                                             .row = run->row + first_row,
+                                             .column = column,
+                                             .width = conv->layer.out_c});
+    if (columns == n && run->out_stride == n) {
+        conv->plan.gemm->narrow(run->args.m * n, wide, out);
+        return;
+    }
+    for (size_t i = 0; i < run->args.m; i++, wide += n, out += run->out_stride) {
+        conv->plan.gemm->narrow(columns, wide, out);
+    }
+}
+
+static size_t aligned(size_t bytes)
+{
+    return (bytes + IFD_TENSOR_PAD + IFD_TENSOR_ALIGN - 1) / IFD_TENSOR_ALIGN * IFD_TENSOR_ALIGN;
+}
+
+/* inputs: bytes of a call that fetch() writes. */
+static void choose_multiply(const struct ifd_acc_layer *layer, struct ifd_acc_direct *direct,
+                            size_t inputs)
+{
+    direct->has_wide = layer->narrow_out && layer->tail.count > 0;
+    direct->multiply = direct->has_wide ? multiply_wide : direct->multiply;
+    direct->wide_at = aligned(inputs);
+}
+
+static size_t work_bytes(const struct ifd_acc_conv *conv, size_t inputs)
+{
+    const struct ifd_acc_direct *direct = &conv->plan.direct;
+    return ifd_acc_direct_work_bytes(
+        conv, direct->has_wide ? direct->wide_at + direct->call_rows * conv->plan.n * sizeof(float)
+                               : inputs);
+}
+
 /* ---- plain ---- */
+
+/* Bytes of a call that fetch() writes. */
+static size_t plain_inputs(const struct ifd_acc_layer *layer, const struct ifd_acc_direct *direct)
+{
+    return reads_pixels(layer, direct->narrow_c)
+               ? 0
+               : direct->call_rows * direct->narrow_c * sizeof(uint16_t);
+}
 
 static void plan_plain(const struct ifd_acc_lowering *lowering, const struct ifd_acc_layer *layer,
                        struct ifd_acc_conv_plan *ret)
@@ -141,19 +249,20 @@ static void plan_plain(const struct ifd_acc_lowering *lowering, const struct ifd
     ifd_acc_direct_init(lowering, layer, gemm, 1, w->in_c, ret);
     struct ifd_acc_direct *direct = &ret->direct;
     direct->narrow_c = pixel_stride(gemm, 1, w->in_c);
-    direct->fetch = fetch_rows;
-    ret->a_stride = direct->narrow_c;
+    const bool reads = reads_pixels(layer, direct->narrow_c);
+    direct->fetch = reads ? ifd_acc_direct_fetch : fetch_rows;
+    ret->a_stride = reads ? layer->in_stride : direct->narrow_c;
     direct->call_rows =
         ifd_acc_direct_choose_rows(layer, ret, direct->narrow_c * sizeof(uint16_t), lowering->host);
-    ifd_acc_direct_finish(lowering, layer, true, w->batch * w->out_h * w->out_w / IFD_ACC_UNIT_ROWS,
-                          ret);
+    ifd_acc_direct_finish(lowering, layer, !reads,
+                          w->batch * w->out_h * w->out_w / IFD_ACC_UNIT_ROWS, ret);
+    choose_multiply(layer, direct, plain_inputs(layer, direct));
 }
 
 static size_t plain_work_bytes(const struct ifd_acc_conv *conv, const struct ifd_kernels *kernels)
 {
     (void)kernels;
-    const struct ifd_acc_direct *direct = &conv->plan.direct;
-    return ifd_acc_direct_work_bytes(conv, direct->call_rows * direct->narrow_c * sizeof(uint16_t));
+    return work_bytes(conv, plain_inputs(&conv->layer, &conv->plan.direct));
 }
 
 const struct ifd_acc_algorithm ifd_acc_conv_narrow_plain = {
@@ -172,6 +281,13 @@ const struct ifd_acc_algorithm ifd_acc_conv_narrow_plain = {
 
 /* ---- lines ---- */
 
+static size_t lines_inputs(const struct ifd_acc_layer *layer, const struct ifd_acc_direct *direct)
+{
+    const struct ifd_low_window *w = &layer->window;
+    const size_t lines = (direct->call_lines - 1) * w->stride_y + w->kh;
+    return direct->fetch == read_lines ? 0 : lines * direct->line * sizeof(uint16_t);
+}
+
 static void plan_lines(const struct ifd_acc_lowering *lowering, const struct ifd_acc_layer *layer,
                        struct ifd_acc_conv_plan *ret)
 {
@@ -182,19 +298,18 @@ static void plan_lines(const struct ifd_acc_lowering *lowering, const struct ifd
     struct ifd_acc_direct *direct = &ret->direct;
     direct->narrow_c = narrow_c;
     direct->line = ifd_acc_direct_line(layer, narrow_c);
-    direct->fetch = fetch_lines;
+    const bool reads = !w->is_padded && reads_pixels(layer, narrow_c);
+    direct->fetch = reads ? read_lines : fetch_lines;
     direct->call_lines = ifd_acc_direct_choose_lines(layer, ret, sizeof(uint16_t), lowering->host);
     direct->call_rows = direct->call_lines * direct->out_w;
-    ifd_acc_direct_finish(lowering, layer, true, w->batch * w->out_h, ret);
+    ifd_acc_direct_finish(lowering, layer, !reads, w->batch * w->out_h, ret);
+    choose_multiply(layer, direct, lines_inputs(layer, direct));
 }
 
 static size_t lines_work_bytes(const struct ifd_acc_conv *conv, const struct ifd_kernels *kernels)
 {
     (void)kernels;
-    const struct ifd_acc_direct *direct = &conv->plan.direct;
-    const struct ifd_low_window *w = &conv->layer.window;
-    const size_t lines = (direct->call_lines - 1) * w->stride_y + w->kh;
-    return ifd_acc_direct_work_bytes(conv, lines * direct->line * sizeof(uint16_t));
+    return work_bytes(conv, lines_inputs(&conv->layer, &conv->plan.direct));
 }
 
 /* Windows of several lines are fast: lines made twice cost more than the cache saves. */

@@ -1,11 +1,15 @@
 /* conv2d and fully_connected: nodes become layers, together with the nodes that are fused. */
 #include "backends/cpuacc/conv/choose.h"
+#include "backends/cpuacc/conv/precision.h"
+#include "backends/cpuacc/narrow.h"
 
-/* A residual that can be added while the sums are stored, under an activation that is a clamp. */
-static bool find_residual(const struct ifd_acc_lowering *lowering, uint32_t made, uint32_t *ret_add,
-                          uint32_t *ret_other, float *ret_min, float *ret_max)
+/* A residual that can be added while the sums are stored, under an activation that is a clamp.
+ * narrows: the layer can add and write what is narrow. */
+static bool find_residual(const struct ifd_acc_lowering *lowering, uint32_t made, bool narrows,
+                          uint32_t *ret_add, uint32_t *ret_other, float *ret_min, float *ret_max)
 {
-    if (!ifd_low_find_residual(&lowering->base, made, ret_add, ret_other)) {
+    if (!ifd_low_find_residual(&lowering->base, made, ret_add, ret_other) ||
+        (!narrows && ifd_acc_has_narrow(lowering, &lowering->base.view->node[*ret_add]))) {
         return false;
     }
     const struct ifd_binary_attrs *attrs = lowering->base.view->node[*ret_add].view.attrs;
@@ -18,16 +22,20 @@ static uint32_t fuse_followers(struct ifd_acc_lowering *lowering,
                                const struct ifd_partition_node *node, struct ifd_acc_layer *layer,
                                int32_t activation, uint32_t operands[IFD_ACC_STEP_INPUTS])
 {
+    const bool stores = layer->groups == 1 && ifd_acc_narrow_stores(lowering, layer);
     uint32_t out = node->output_value[0], add = 0, other = 0;
-    const bool fuses =
-        !layer->product.is_q8 && activation == IFD_ACT_NONE &&
-        find_residual(lowering, out, &add, &other, &layer->product.min, &layer->product.max);
+    const bool fuses = !layer->product.is_q8 && activation == IFD_ACT_NONE &&
+                       find_residual(lowering, out, stores, &add, &other, &layer->product.min,
+                                     &layer->product.max);
     if (fuses) {
         operands[1] = other;
         out = lowering->base.view->node[add].output_value[0];
         ifd_low_fuse_node(&lowering->base, add);
+        layer->narrow_add = ifd_acc_is_narrow(lowering, other);
     }
-    out = ifd_acc_take_tail(lowering, out, 2, operands, &layer->tail);
+    out = ifd_acc_take_tail(lowering, out, 2, operands, stores, &layer->tail);
+    layer->narrow_out = ifd_acc_is_narrow(lowering, out);
+    layer->out_element = layer->narrow_out ? sizeof(uint16_t) : layer->out_element;
     if (fuses && layer->out_c >= lowering->kernels->gemm_f32.lanes()) {
         /* otherwise pixels may be grouped, and the residual is read twice */
         (void)ifd_low_in_place(&lowering->base, other, out);
@@ -62,7 +70,8 @@ static enum ifd_code finish(struct ifd_acc_lowering *lowering,
                                               IFD_NO_VALUE};
     const size_t pitch = lowering->base.value[operands[0]].pitch;
     const struct ifd_acc_product *product = &layer->product;
-    layer->element = product->is_q8 ? 1 : sizeof(float);
+    layer->narrow_in = ifd_acc_is_narrow(lowering, operands[0]);
+    layer->element = product->is_q8 ? 1 : layer->narrow_in ? sizeof(uint16_t) : sizeof(float);
     layer->out_element = product->is_q8 && !product->is_dynamic ? 1 : sizeof(float);
     layer->has_row_add = product->is_q8 && product->requant.weight_zero != 0;
     layer->is_subtensor = pitch > 0;

@@ -40,7 +40,9 @@ void ifd_acc_conv_begin(struct ifd_acc_conv_run *run, const struct ifd_acc_step 
                  .min = conv->layer.product.min,
                  .max = conv->layer.product.max,
                  .next = NULL,
-                 .next_bytes = 0},
+                 .next_bytes = 0,
+                 .narrow_out = conv->layer.narrow_out,
+                 .narrow_add = conv->layer.narrow_add},
         .quantized = NULL,
         .image = 0,
     };
@@ -53,7 +55,7 @@ void ifd_acc_conv_begin(struct ifd_acc_conv_run *run, const struct ifd_acc_step 
 void ifd_acc_conv_tail(const struct ifd_acc_conv_run *run, size_t first_row, size_t rows)
 {
     const struct ifd_acc_layer *layer = &run->conv->layer;
-    if (layer->tail.count == 0) {
+    if (layer->tail.count == 0 || layer->narrow_out) { /* done before it was narrowed */
         return;
     }
     const size_t group = run->conv->plan.group, column = run->args.n_begin;

@@ -314,9 +314,10 @@ static bool fits(const struct ifd_acc_lowering *lowering, const struct ifd_acc_l
 {
     const struct ifd_low_window *w = &layer->window;
     double unused = 0;
-    return !layer->product.is_q8 && !lowering->base.view->exact &&
-           !(layer->adds && layer->is_slice) && !layer->is_dilated && w->kh == 3 && w->kw == 3 &&
-           w->stride_x <= 2 && w->stride_x == w->stride_y && w->in_c >= 32 && layer->out_c >= 32 &&
+    return !layer->product.is_q8 && !lowering->base.view->exact && !layer->narrow_in &&
+           !layer->narrow_out && !layer->narrow_add && !(layer->adds && layer->is_slice) &&
+           !layer->is_dilated && w->kh == 3 && w->kw == 3 && w->stride_x <= 2 &&
+           w->stride_x == w->stride_y && w->in_c >= 32 && layer->out_c >= 32 &&
            cheapest_size(lowering, layer, IFD_ACC_KEEP_FAR, &unused) > 0;
 }
 

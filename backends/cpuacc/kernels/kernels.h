@@ -146,7 +146,11 @@ struct ifd_gemm_weights {
  *               itself. f32 only.
  *   min, max    clamp; -INFINITY, INFINITY for none. f32 only: q8 bounds are packed.
  *   next        NULL, or next_bytes of memory that the caller will read after this call: fetched
- *               towards the core as far as the length of the call allows. f32 only. */
+ *               towards the core as far as the length of the call allows. f32 only.
+ *   narrow_out, narrow_add
+ *               out, add have the 16 bits that narrow() makes, their strides count these. Tables
+ *               with widen() only; m is then a multiple of row_len, and there are no row
+ *               pointers. */
 struct ifd_gemm_args {
     const void *packed;
     const void *a;
@@ -161,6 +165,7 @@ struct ifd_gemm_args {
     float min, max;
     const void *next;
     size_t next_bytes;
+    int narrow_out, narrow_add;
 };
 
 /* Q8 gemm. A call should have as many rows m as keep the input rows in L1 or a part of L2: the
@@ -197,6 +202,12 @@ struct ifd_kern_gemm_f32 {
     /* NULL: inputs are f32. Otherwise run() reads these roundings of the inputs, and strides
      * count 16-bit elements. in and out do not overlap. */
     void (*narrow)(size_t n, const float *in, uint16_t *out);
+    /* NULL, or the same of rows of n, in_stride apart: to rows of out_n >= n, 0 behind them. */
+    void (*narrow_rows)(size_t rows, size_t n, const float *in, size_t in_stride, uint16_t *out,
+                        size_t out_n);
+    /* NULL: run() writes and adds f32 only (ifd_gemm_args.narrow_out). Otherwise: what narrow()
+     * made, as floats. */
+    void (*widen)(size_t n, const uint16_t *in, float *out);
     /* With narrow(): inputs a tap that run() reads, >= k. Those past k are multiplied by zeros,
      * and must be finite. */
     size_t (*depth)(size_t k);

@@ -241,7 +241,8 @@ static enum ifd_code finish(struct ifd_acc_lowering *lowering,
     struct ifd_acc_draft *step = NULL;
     uint32_t operands[IFD_ACC_STEP_INPUTS] = {node->input_value[0], IFD_NO_VALUE, IFD_NO_VALUE,
                                               IFD_NO_VALUE};
-    const uint32_t out = ifd_acc_take_tail(lowering, node->output_value[0], 1, operands, &p->tail);
+    const uint32_t out =
+        ifd_acc_take_tail(lowering, node->output_value[0], 1, operands, false, &p->tail);
     enum ifd_code code = IFD_OK;
     if (p->product.is_dynamic) {
         code = ifd_acc_quantize_input(lowering, operands[0], p->window.batch,

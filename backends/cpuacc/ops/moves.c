@@ -3,6 +3,8 @@
 #include "backends/cpuacc/ops/copy.h"
 #include "backends/cpuacc/ops/unary.h"
 
+#include "engine/tensor/half.h"
+
 #include <string.h>
 
 /* Brings an input of a concatenation to the output's quantization, by a table. */
@@ -86,6 +88,9 @@ static enum ifd_code pad_lower(struct ifd_acc_lowering *lowering,
     const float value = attrs->has_value ? attrs->value : 0.0f;
     if (in->dtype == IFD_F32) {
         memcpy(copy.fill, &value, sizeof(value));
+    } else if (in->dtype == IFD_BF16) {
+        const uint16_t bits = ifd_bf16_from_f32(value);
+        memcpy(copy.fill, &bits, sizeof(bits));
     } else if (attrs->has_value) {
         copy.fill[0] = (uint8_t)((uint8_t)(int32_t)value ^ ifd_acc_flip(in->dtype));
     } else {

@@ -4,6 +4,9 @@
 #include "backends/cpuacc/ops/binary.h"
 #include "backends/cpuacc/ops/unary.h"
 
+#include "backends/cpuacc/narrow.h"
+#include "backends/lowering/moves.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -52,6 +55,35 @@ static void run_f32(const struct ifd_acc_tail_op *op, const struct ifd_acc_chunk
                                          .max = op->max});
 }
 
+/* Floats of a narrow operand at a time. */
+#define NARROW_PART 512
+
+/* The same with an operand that is widened, some of a row at a time. */
+static void run_narrow(const struct ifd_acc_tail_op *op, const struct ifd_acc_step *step,
+                       const struct ifd_acc_chunk *chunk, const float *x, const uint16_t *other,
+                       size_t rows, size_t n)
+{
+    float wide[NARROW_PART];
+    const struct side to = other_side(op, chunk);
+    const bool swap = op->comes_first;
+    for (size_t i = 0; i < rows; i++) {
+        for (size_t c = 0; c < n; c += NARROW_PART) {
+            const size_t at = i * chunk->stride + c, left = n - c;
+            const size_t count = left < NARROW_PART ? left : NARROW_PART;
+            step->kernels->gemm_bf16.widen(count, other + to.offset + i * to.row + c, wide);
+            op->binary(&(struct ifd_binary_args){.rows = 1,
+                                                 .n = count,
+                                                 .a = swap ? wide : x + at,
+                                                 .b = swap ? x + at : wide,
+                                                 .out = (float *)chunk->out + at,
+                                                 .a_step = 1,
+                                                 .b_step = 1,
+                                                 .min = op->min,
+                                                 .max = op->max});
+        }
+    }
+}
+
 static void run_q8(const struct ifd_acc_tail_op *op, const struct ifd_acc_chunk *chunk,
                    const ifd_q8 *x, const ifd_q8 *other, size_t rows, size_t n)
 {
@@ -94,7 +126,9 @@ void ifd_acc_run_tail(const struct ifd_acc_tail *tail, const struct ifd_acc_step
         const struct ifd_acc_tail_op *op = &tail->op[i];
         const bool dense = is_dense(op, chunk);
         const size_t rows = dense ? 1 : chunk->rows, n = dense ? chunk->rows * chunk->n : chunk->n;
-        if (op->binary) {
+        if (op->is_narrow) {
+            run_narrow(op, step, chunk, in, ifd_acc_in(step, frame, op->input), rows, n);
+        } else if (op->binary) {
             run_f32(op, chunk, in, ifd_acc_in(step, frame, op->input), rows, n);
         } else if (op->binary_q8) {
             run_q8(op, chunk, in, ifd_acc_in(step, frame, op->input), rows, n);
@@ -128,6 +162,7 @@ static bool make_op(struct ifd_acc_lowering *lowering, struct follower *ret)
     }
     ret->op.kind = found->kind;
     ret->op.comes_first = found->comes_first;
+    ret->op.is_narrow = ifd_acc_is_narrow(lowering, found->other);
     return true;
 }
 
@@ -152,14 +187,21 @@ static void append(struct ifd_acc_tail *tail, const struct ifd_acc_tail_op *op)
     tail->op[tail->count++] = *op;
 }
 
+/* A step that cannot write it leaves a narrow value to another step. */
+static bool writes(const struct ifd_acc_lowering *lowering, uint32_t value, bool narrows)
+{
+    return narrows || !ifd_acc_is_narrow(lowering, value);
+}
+
 static uint32_t extend(struct ifd_acc_lowering *lowering, uint32_t value, size_t row,
-                       uint32_t first, uint32_t operands[IFD_ACC_STEP_INPUTS],
+                       uint32_t first, uint32_t operands[IFD_ACC_STEP_INPUTS], bool narrows,
                        struct ifd_acc_tail *tail)
 {
     struct follower next = {.op = {.name = NULL}};
     while (tail->count < IFD_ACC_TAIL_MAX &&
            ifd_low_find_follower(&lowering->base, value, row, &next.found) &&
-           make_op(lowering, &next) && place(next.found.other, first, operands, &next.op)) {
+           writes(lowering, next.found.out, narrows) && make_op(lowering, &next) &&
+           place(next.found.other, first, operands, &next.op)) {
         for (uint32_t i = 0; i < next.found.fused_count; i++) {
             ifd_low_fuse_node(&lowering->base, next.found.fused[i]);
         }
@@ -170,11 +212,12 @@ static uint32_t extend(struct ifd_acc_lowering *lowering, uint32_t value, size_t
 }
 
 uint32_t ifd_acc_take_tail(struct ifd_acc_lowering *lowering, uint32_t value, uint32_t first,
-                           uint32_t operands[IFD_ACC_STEP_INPUTS], struct ifd_acc_tail *ret_tail)
+                           uint32_t operands[IFD_ACC_STEP_INPUTS], bool narrows,
+                           struct ifd_acc_tail *ret_tail)
 {
     *ret_tail = (struct ifd_acc_tail){.count = 0};
     const size_t row = ifd_low_row_of(&lowering->base.value[value].view->desc.shape);
-    return extend(lowering, value, row, first, operands, ret_tail);
+    return extend(lowering, value, row, first, operands, narrows, ret_tail);
 }
 
 /* ---- as a step ---- */
@@ -182,18 +225,23 @@ uint32_t ifd_acc_take_tail(struct ifd_acc_lowering *lowering, uint32_t value, ui
 struct tail_params {
     struct ifd_acc_tail tail;
     size_t rows, width, element;
+    bool narrow_in, narrow_out;
 };
 
 /* Bytes of each operand of a chunk: together they stay in L1. */
 #define CHUNK_BYTES 8192
+
+static size_t chunk_rows(size_t row_bytes)
+{
+    return row_bytes < CHUNK_BYTES ? CHUNK_BYTES / row_bytes : 1;
+}
 
 static void run_alone(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame)
 {
     const struct tail_params *p = step->params;
     const uint8_t *in = ifd_acc_in(step, frame, 0);
     uint8_t *out = ifd_acc_out(step, frame);
-    const size_t row_bytes = p->width * p->element;
-    const size_t most = row_bytes < CHUNK_BYTES ? CHUNK_BYTES / row_bytes : 1;
+    const size_t row_bytes = p->width * p->element, most = chunk_rows(row_bytes);
     const struct ifd_acc_range range = ifd_acc_share(frame, p->rows, row_bytes < 64 ? 64 : 1);
     struct ifd_acc_chunk chunk = {.n = p->width, .stride = p->width, .width = p->width};
     for (chunk.row = range.begin; chunk.row < range.end; chunk.row += chunk.rows) {
@@ -201,6 +249,32 @@ static void run_alone(const struct ifd_acc_step *step, const struct ifd_acc_fram
         chunk.in = in + chunk.row * row_bytes;
         chunk.out = out + chunk.row * row_bytes;
         ifd_acc_run_tail(&p->tail, step, frame, &chunk);
+    }
+}
+
+/* The same where the first operand or the result is narrow: floats between are in work memory. */
+static void run_alone_narrow(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame)
+{
+    const struct tail_params *p = step->params;
+    const struct ifd_kern_gemm_f32 *kernels = &step->kernels->gemm_bf16;
+    const uint16_t *in = ifd_acc_in(step, frame, 0);
+    uint16_t *out = ifd_acc_out(step, frame);
+    float *wide = ifd_acc_work(step, frame);
+    const size_t row_bytes = p->width * p->element, most = chunk_rows(row_bytes);
+    const struct ifd_acc_range range = ifd_acc_share(frame, p->rows, row_bytes < 64 ? 64 : 1);
+    struct ifd_acc_chunk chunk = {.n = p->width, .stride = p->width, .width = p->width};
+    for (chunk.row = range.begin; chunk.row < range.end; chunk.row += chunk.rows) {
+        chunk.rows = range.end - chunk.row < most ? range.end - chunk.row : most;
+        const size_t at = chunk.row * p->width, count = chunk.rows * p->width;
+        if (p->narrow_in) {
+            kernels->widen(count, in + at, wide);
+        }
+        chunk.in = p->narrow_in ? wide : (const float *)(const void *)in + at;
+        chunk.out = p->narrow_out ? wide : (float *)(void *)out + at;
+        ifd_acc_run_tail(&p->tail, step, frame, &chunk);
+        if (p->narrow_out) {
+            kernels->narrow(count, wide, out + at);
+        }
     }
 }
 
@@ -251,6 +325,25 @@ static bool find_first(struct ifd_acc_lowering *lowering, const struct ifd_parti
     return false;
 }
 
+static enum ifd_code add_alone(struct ifd_acc_lowering *lowering, const struct tail_params *p,
+                               const uint32_t operands[IFD_ACC_STEP_INPUTS], uint32_t out,
+                               size_t bytes, struct ifd_err *err)
+{
+    const bool is_narrow = p->narrow_in || p->narrow_out;
+    struct ifd_acc_draft *step = NULL;
+    enum ifd_code code = ifd_acc_add_step(lowering, is_narrow ? run_alone_narrow : run_alone, p,
+                                          operands, IFD_ACC_STEP_INPUTS, out, &step, err);
+    if (code == IFD_OK && is_narrow) {
+        const size_t row_bytes = p->width * p->element;
+        code = ifd_acc_add_work(lowering, chunk_rows(row_bytes) * row_bytes, err);
+    }
+    if (code == IFD_OK) {
+        step->max_threads = (uint32_t)(bytes / 4096) + 1;
+        ifd_acc_name_step(lowering, kernel_name(&p->tail), 0, "%s", p->tail.name + 1);
+    }
+    return code;
+}
+
 bool ifd_acc_lower_tail(struct ifd_acc_lowering *lowering, const struct ifd_partition_node *node,
                         enum ifd_code *ret_code, struct ifd_err *err)
 {
@@ -268,21 +361,17 @@ bool ifd_acc_lower_tail(struct ifd_acc_lowering *lowering, const struct ifd_part
     const size_t row = ifd_low_row_of(&node->view.output[0].shape);
     (void)place(first.found.other, 1, operands, &first.op);
     append(&p->tail, &first.op);
-    const uint32_t out = extend(lowering, first.found.out, row, 1, operands, &p->tail);
+    const uint32_t out = extend(lowering, first.found.out, row, 1, operands, true, &p->tail);
     if (!ifd_low_in_place(&lowering->base, operands[0], out) &&
         first.op.kind == IFD_LOW_OPERAND_SAME) {
         (void)ifd_low_in_place(&lowering->base, first.found.other, out);
     }
-    const size_t bytes = lowering->base.value[out].bytes;
+    const size_t bytes = ifd_low_desc_bytes(&node->view.output[0]);
     p->element = ifd_dtype_bytes(node->view.output[0].dtype);
+    p->narrow_in = ifd_acc_is_narrow(lowering, operands[0]);
+    p->narrow_out = ifd_acc_is_narrow(lowering, out);
     choose_rows(p, bytes, row);
-    struct ifd_acc_draft *step = NULL;
-    *ret_code =
-        ifd_acc_add_step(lowering, run_alone, p, operands, IFD_ACC_STEP_INPUTS, out, &step, err);
-    if (*ret_code == IFD_OK) {
-        step->max_threads = (uint32_t)(bytes / 4096) + 1;
-        ifd_acc_name_step(lowering, kernel_name(&p->tail), 0, "%s", p->tail.name + 1);
-    }
+    *ret_code = add_alone(lowering, p, operands, out, bytes, err);
     return true;
 }
 

@@ -19,9 +19,11 @@ struct ifd_acc_tail {
 
 /** Fuses the operators that follow a value. operands: of the step that makes the value; those of
  *  the tail take the free places (IFD_NO_VALUE) from index first on. Returns the value that the
- *  step makes with its tail. Before the step is added. */
+ *  step makes with its tail. narrows: the step can write one that is narrow. Before the step is
+ *  added. */
 uint32_t ifd_acc_take_tail(struct ifd_acc_lowering *lowering, uint32_t value, uint32_t first,
-                           uint32_t operands[IFD_ACC_STEP_INPUTS], struct ifd_acc_tail *ret_tail);
+                           uint32_t operands[IFD_ACC_STEP_INPUTS], bool narrows,
+                           struct ifd_acc_tail *ret_tail);
 
 /** Rows of n elements, stride apart, of a value whose rows are width elements long. */
 struct ifd_acc_chunk {

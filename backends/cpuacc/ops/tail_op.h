@@ -18,6 +18,7 @@ struct ifd_acc_tail_op {
     enum ifd_low_operand kind;
     uint32_t input;   /* of the step: where the other operand is */
     bool comes_first; /* the other operand does */
+    bool is_narrow;   /* the other operand is */
 };
 
 #endif

@@ -23,6 +23,8 @@
 
 enum {
     CHUNK = 16,
+    FETCH_BYTES = 128, /* a line and its neighbour, which these cores fetch beside it */
+    FETCH_AHEAD = 8192,
     DEPTH_MIN_BYTES = 28 /* shorter sums are faster without */
 };
 
@@ -105,13 +107,83 @@ INLINE void multiply(struct chunks *p, const size_t count, const size_t j, const
     }
 }
 
+/* The same for one chunk and up to four vectors: weights are read once, as they lie. */
+INLINE void multiply_row(struct chunks *p, const size_t nv)
+{
+    const size_t row_bytes = 64 * nv;
+    const uint8_t *w = p->weights;
+    _tile_zero(0);
+    _tile_zero(1);
+    _tile_zero(2);
+    _tile_zero(3);
+    for (size_t t = 0; t < p->taps; t++) {
+        const uint8_t *a = p->start[0] + t * p->tap_stride;
+        for (size_t s = 0; s < p->steps; s++) {
+            _tile_loadd(4, a, p->a_stride);
+            _tile_loadd(6, w, row_bytes);
+            AMX_PRODUCT(0, 4, 6);
+            if (nv > 1) {
+                _tile_loadd(7, w + 64, row_bytes);
+                AMX_PRODUCT(1, 4, 7);
+            }
+            if (nv > 2) {
+                _tile_loadd(6, w + 128, row_bytes);
+                AMX_PRODUCT(2, 4, 6);
+            }
+            if (nv > 3) {
+                _tile_loadd(7, w + 192, row_bytes);
+                AMX_PRODUCT(3, 4, 7);
+            }
+            a += p->step;
+            w += p->step / 4 * row_bytes;
+            for (size_t i = 0; i < p->ahead; i++) {
+                _mm_prefetch(p->next + i * p->stream, _MM_HINT_T1);
+            }
+            p->next += p->next_step;
+        }
+    }
+    _tile_stored(0, p->sums[0][0][0], sizeof(p->sums[0][0]));
+    if (nv > 1) {
+        _tile_stored(1, p->sums[0][0][1], sizeof(p->sums[0][0]));
+    }
+    if (nv > 2) {
+        _tile_stored(2, p->sums[0][0][2], sizeof(p->sums[0][0]));
+    }
+    if (nv > 3) {
+        _tile_stored(3, p->sums[0][0][3], sizeof(p->sums[0][0]));
+    }
+}
+
 INLINE void multiply_all(struct chunks *p, const size_t count, const size_t nv)
 {
+    if (count == 1) {
+        multiply_row(p, nv);
+        return;
+    }
     for (size_t j = 0; j + 2 <= nv; j += 2) {
         multiply(p, count, j, 2, nv);
     }
     if (nv % 2 != 0) {
         multiply(p, count, nv - 1, 1, nv);
+    }
+}
+
+/* What to fetch while a block of `bytes` meets `count` chunks: the next block; where the call is
+ * short, from several streams, since memory gives more that way. A single chunk reads weights once:
+ * those a little ahead. */
+INLINE void fetch_weights(struct chunks *p, size_t bytes, size_t count, const size_t nv)
+{
+    const size_t visits = ((count / 2) * ((nv + 1) / 2) + count % 2) * p->taps * p->steps;
+    if (count == 1) {
+        p->next = p->weights + FETCH_AHEAD;
+        p->next_step = p->step / 4 * 64 * nv;
+        p->ahead = (p->next_step + FETCH_BYTES - 1) / FETCH_BYTES;
+        p->stream = FETCH_BYTES;
+    } else if (visits > 0) {
+        p->next = p->weights + bytes;
+        p->ahead = (bytes / FETCH_BYTES + visits - 1) / visits;
+        p->stream = bytes / p->ahead;
+        p->next_step = (p->stream + visits - 1) / visits;
     }
 }
 
@@ -131,15 +203,7 @@ INLINE void run_lines(const struct ifd_gemm_args *args, struct job *job, const u
     p.steps = depth / p.step;
     const size_t a_line = (len + CHUNK - 1) / CHUNK, count = args->m / len * a_line;
     size_t first[2] = {0, 0}, again[2] = {0, 0};
-    /* fetch the next block's weights meanwhile; where the call is short, from several streams,
-     * since memory gives more that way */
-    const size_t visits = (count + 1) / 2 * ((nv + 1) / 2) * p.taps * p.steps;
-    if (visits > 0) {
-        p.next = weights + header->unit_bytes;
-        p.ahead = (header->unit_bytes / 64 + visits - 1) / visits;
-        p.stream = header->unit_bytes / p.ahead;
-        p.next_step = (p.stream + visits - 1) / visits;
-    }
+    fetch_weights(&p, header->unit_bytes, count, nv);
     for (size_t i = 0; i < count; i += 2) {
         const size_t chunks = i + 1 < count ? 2 : 1;
         for (size_t k = 0; k < chunks; k++) {
@@ -200,7 +264,8 @@ static void run_rest(const struct ifd_gemm_args *args, size_t rows, size_t out_b
     run(&rest);
 }
 
-INLINE void run_tiles(const struct ifd_gemm_args *args, size_t out_bytes)
+/* always: run() cannot do it. */
+INLINE void run_tiles(const struct ifd_gemm_args *args, size_t out_bytes, int always)
 {
     static void (*const lines[4])(const struct ifd_gemm_args *, struct job *, const uint8_t *,
                                   size_t,
@@ -211,7 +276,7 @@ INLINE void run_tiles(const struct ifd_gemm_args *args, size_t out_bytes)
     const size_t a_line = (len + CHUNK - 1) / CHUNK, rows = (len + a_line - 1) / a_line;
     const size_t depth =
         (size_t)header->taps * (size_t)header->private_[IFD_PACKED_DEPTH] * AMX_INPUT_BYTES;
-    if (args->rows || rows < AMX_ROWS_MIN || depth < DEPTH_MIN_BYTES) {
+    if (!always && (args->rows || rows < AMX_ROWS_MIN || depth < DEPTH_MIN_BYTES)) {
         run(args);
         return;
     }

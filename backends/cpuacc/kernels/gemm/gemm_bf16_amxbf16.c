@@ -15,24 +15,63 @@ static struct job make_job(const struct ifd_gemm_args *args, const uint8_t *weig
                         .columns = columns};
 }
 
-/* Four at a time. */
+static void widen(size_t n, const uint16_t *in, float *out)
+{
+    size_t i = 0;
+    for (; i + 16 <= n; i += 16) {
+        _mm512_storeu_ps(out + i, widen_16(_mm256_loadu_si256((const __m256i *)(in + i))));
+    }
+    if (i < n) {
+        const __mmask16 some = vm_first(n - i);
+        _mm512_mask_storeu_ps(out + i, some, widen_16(_mm256_maskz_loadu_epi16(some, in + i)));
+    }
+}
+
+/* Sums of 16 columns become results. add: as args->add, at the first of them. */
+INLINE vf finish_vector(const struct job *job, vf v, const unsigned char *add, __mmask16 some)
+{
+    if (add && job->args->narrow_add) {
+        v = vf_add(v, widen_16(_mm256_maskz_loadu_epi16(some, add)));
+    } else if (add) {
+        v = vf_add(v, _mm512_maskz_loadu_ps(some, add));
+    }
+    return vf_min(vf_set1(job->max), vf_max(vf_set1(job->min), v));
+}
+
+INLINE void finish_row(const struct job *job, int32_t (*sums)[16], const size_t nv,
+                       const unsigned char *add, unsigned char *out, const int is_narrow)
+{
+    const size_t add_bytes = job->args->narrow_add ? 2 : 4;
+    UNROLL for (size_t j = 0; j < nv; j++)
+    {
+        const size_t c = 16 * j, left = job->columns - c;
+        const __mmask16 some = left < 16 ? vm_first(left) : 0xffff;
+        const vf sum = vf_add(vf_load(job->bias + c), _mm512_load_ps(sums[j]));
+        const vf v = finish_vector(job, sum, add ? add + c * add_bytes : NULL, some);
+        if (is_narrow) {
+            _mm256_mask_storeu_epi16(out + 2 * c, some, (__m256i)_mm512_cvtneps_pbh(v));
+        } else {
+            _mm512_mask_storeu_ps(out + 4 * c, some, v);
+        }
+    }
+}
+
 INLINE void finish_chunk(struct job *job, size_t m0, int32_t (*sums)[4][16], size_t rows,
                          const size_t nv)
 {
-    for (size_t r = 0; r < rows; r += 4) {
-        vf sum[4][4];
-        job->m0 = m0 + r;
-        job->valid = rows - r < 4 ? rows - r : 4;
-        begin_sums(job, sum, 4, nv, 0);
-        UNROLL for (size_t i = 0; i < 4; i++)
-        {
-            const size_t row = i < job->valid ? i : job->valid - 1;
-            UNROLL for (size_t j = 0; j < nv; j++)
-            {
-                sum[i][j] = vf_add(sum[i][j], _mm512_load_ps(sums[r + row][j]));
-            }
+    const struct ifd_gemm_args *args = job->args;
+    const size_t add_bytes = args->narrow_add ? 2 : 4, out_bytes = args->narrow_out ? 2 : 4;
+    unsigned char *out = (unsigned char *)args->out + (m0 * args->out_stride + job->n0) * out_bytes;
+    const unsigned char *add = (const unsigned char *)(const void *)args->add;
+    add = add ? add + (m0 * args->add_stride + job->n0) * add_bytes : NULL;
+    for (size_t r = 0; r < rows; r++) {
+        if (args->narrow_out) {
+            finish_row(job, sums[r], nv, add, out, 1);
+        } else {
+            finish_row(job, sums[r], nv, add, out, 0);
         }
-        store(job, 4, nv, sum, 0);
+        out += args->out_stride * out_bytes;
+        add = add ? add + args->add_stride * add_bytes : NULL;
     }
 }
 
@@ -44,7 +83,7 @@ INLINE void finish_chunk(struct job *job, size_t m0, int32_t (*sums)[4][16], siz
 
 static void run_amx(const struct ifd_gemm_args *args)
 {
-    run_tiles(args, sizeof(float));
+    run_tiles(args, sizeof(float), args->narrow_out || args->narrow_add);
 }
 
 static float speed(void)
@@ -58,6 +97,8 @@ const struct ifd_kern_gemm_f32 ifd_kern_gemm_bf16_amxbf16 = {
     .run = run_amx,
     .lanes = lanes,
     .narrow = narrow,
+    .narrow_rows = narrow_rows,
+    .widen = widen,
     .depth = depth,
     .speed = speed,
 };

@@ -13,6 +13,7 @@ const struct ifd_kern_gemm_f32 ifd_kern_gemm_bf16_avx512bf16 = {
     .run = run,
     .lanes = lanes,
     .narrow = narrow,
+    .narrow_rows = narrow_rows,
     .depth = depth,
     .speed = speed,
 };

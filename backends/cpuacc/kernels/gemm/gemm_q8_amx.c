@@ -74,7 +74,7 @@ INLINE void finish_chunk(struct job *job, size_t m0, int32_t (*sums)[4][16], siz
 static void run_amx(const struct ifd_gemm_args *args)
 {
     const struct ifd_packed *header = args->packed;
-    run_tiles(args, header->private_[IFD_PACKED_FINISH] == IFD_FINISH_NONE ? 4 : 1);
+    run_tiles(args, header->private_[IFD_PACKED_FINISH] == IFD_FINISH_NONE ? 4 : 1, 0);
 }
 
 const struct ifd_kern_gemm_q8 ifd_kern_gemm_q8_amx = {packed_bytes, pack, run_amx, row_sum};
