@@ -81,7 +81,7 @@ static uint32_t add_conv(struct builder *b, uint32_t in, int64_t n, int32_t stri
     struct ifd_conv2d_attrs *attrs = node_attrs;
     attrs->window.padding = is_valid ? IFD_PAD_VALID : IFD_PAD_SAME;
     attrs->window.stride_h = attrs->window.stride_w = stride;
-    attrs->activation = activation;
+    attrs->activation = (int32_t)activation;
     infer(b);
     return out;
 }
