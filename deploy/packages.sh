@@ -62,5 +62,9 @@ packages_unpack() {
     for package in "$folder"/deb/*.deb; do
         dpkg -x "$package" "$folder"
     done
+    local link # from the root, which is FOLDER: libz.so of zlib1g-dev
+    while IFS= read -r link; do
+        ln -sfnr "$folder$(readlink "$link")" "$link"
+    done < <(find "$folder" -type l -lname '/*')
     echo "$*" >"$folder/complete"
 }
