@@ -49,16 +49,18 @@ static enum ifd_code build_failed(const struct ifd_device *device, cl_program ha
 
 /* ---- building ---- */
 
-/* The texts of a program, or of several that are merged; end with NULL. */
+#define TEXTS 4 /* at most: options, definitions, what stands in front of each file, the file */
+
+/* The texts of a program, or of several that are merged; NULL behind the last. */
 struct source {
-    const char *text[4];
+    const char *text[TEXTS];
     const struct ifd_gpu_file *file;
 };
 
 static cl_uint texts(const struct source *source)
 {
     cl_uint count = 0;
-    while (source->text[count]) {
+    while (count < TEXTS && source->text[count]) {
         count++;
     }
     return count;
@@ -68,7 +70,7 @@ static enum ifd_code build_text(const struct ifd_device *device, const struct so
                                 cl_program *ret, struct ifd_err *err)
 {
     cl_int error = CL_SUCCESS;
-    const char *text[4];
+    const char *text[TEXTS];
     memcpy(text, source->text, sizeof(text));
     cl_program handle =
         device->cl.CreateProgramWithSource(device->context, texts(source), text, NULL, &error);
