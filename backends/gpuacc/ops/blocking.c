@@ -161,13 +161,22 @@ static bool weights_fit(const struct ifd_gpu_blocking *b, const struct ifd_gpu_c
     }
 }
 
+/* Numbers of transformed filters. */
+static double filter_numbers(const struct ifd_gpu_blocking *b, const struct ifd_gpu_conv_size *size)
+{
+    const struct ifd_gpu_conv_size product = ifd_gpu_blocking_product(b, size);
+    return (double)ifd_gpu_winograd_points(b->patch) * (double)product.group_in *
+           (double)product.out_c;
+}
+
 /* A group of a few channels gains nothing; and the memory must be there. */
 static bool winograd_fits(const struct ifd_gpu_blocking *b, const struct ifd_gpu_conv_size *size,
                           const struct ifd_gpu_info *info)
 {
-    const double most = fmin((double)info->memory_bytes / 16, (double)info->max_buffer / 4);
+    const double device = fmin((double)info->memory_bytes / 16, (double)info->max_buffer / 4);
+    const double most = fmin(device, (double)((size_t)1 << 30)) / sizeof(float);
     return size->takes_winograd && size->groups == 1 && size->group_in >= 8 && size->out_c >= 8 &&
-           winograd_numbers(b, size) * sizeof(float) <= fmin(most, (double)((size_t)1 << 30));
+           winograd_numbers(b, size) <= most && filter_numbers(b, size) <= most;
 }
 
 bool ifd_gpu_blocking_fits(const struct ifd_gpu_blocking *b, const struct ifd_gpu_conv_size *size,

@@ -313,6 +313,29 @@ static void winograd_ranks_first_where_it_pays(void)
     EXPECT_INT(best->patch, 0);
 }
 
+/* Values between the calls are small here, filters take 36 x 2048 x 2048 floats. */
+static void winograd_leaves_filters_that_do_not_fit(void)
+{
+    struct ifd_gpu_info info = {.max_group = 1024,
+                                .local_bytes = 48 << 10,
+                                .max_buffer = (size_t)4 << 30,
+                                .memory_bytes = (uint64_t)16 << 30};
+    const struct ifd_gpu_conv_size size = {.pixels = 64,
+                                           .out_c = 2048,
+                                           .groups = 1,
+                                           .group_in = 2048,
+                                           .taps = 9,
+                                           .takes_winograd = true,
+                                           .images = 1,
+                                           .out_h = 8,
+                                           .out_w = 8};
+    const struct ifd_gpu_blocking *four = ifd_gpu_blocking_named("winograd4 conv2d 8x4 0x0x0 0");
+    REQUIRE(four != NULL);
+    EXPECT(ifd_gpu_blocking_fits(four, &size, &info));
+    info.max_buffer = (size_t)1 << 30;
+    EXPECT(!ifd_gpu_blocking_fits(four, &size, &info));
+}
+
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
@@ -321,6 +344,7 @@ int main(int argc, char **argv)
         T(the_best_rank_first),
         T(winograd_is_for_those_who_accept_its_roundings),
         T(winograd_ranks_first_where_it_pays),
+        T(winograd_leaves_filters_that_do_not_fit),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }
