@@ -69,11 +69,33 @@ static int buffer_of(const struct ifd_gpu_arg *arg)
     return arg->kind == IFD_GPU_ARG_IN ? 0 : arg->kind == IFD_GPU_ARG_OUT ? 1 : 2;
 }
 
+/* Constant memory may be smaller than what a call before needed, and kernels that read it take no
+ * larger buffer. */
+static void shrink_constants(struct ifd_gpu_measure *m, const struct ifd_device *device,
+                             const struct ifd_gpu_call *call)
+{
+    enum { CONSTANTS = 2 };
+    size_t wanted = 0;
+    for (uint32_t i = 0; i < call->arg_count; i++) {
+        const struct ifd_gpu_arg *arg = &call->arg[i];
+        if (arg->kind == IFD_GPU_ARG_CONSTANT && !is_image(arg) && arg->constant.bytes > wanted) {
+            wanted = arg->constant.bytes;
+        }
+    }
+    if (wanted <= device->info.constant_bytes &&
+        m->bytes[CONSTANTS] > device->info.constant_bytes) {
+        (void)device->cl.ReleaseMemObject(m->buffer[CONSTANTS]);
+        m->buffer[CONSTANTS] = NULL;
+        m->bytes[CONSTANTS] = 0;
+    }
+}
+
 static enum ifd_code make_buffers(struct ifd_gpu_measure *m,
                                   const struct ifd_gpu_lowering *lowering,
                                   const struct ifd_gpu_call *call, struct ifd_err *err)
 {
     enum ifd_code code = make_queue(m, lowering->device, err);
+    shrink_constants(m, lowering->device, call);
     for (uint32_t i = 0; code == IFD_OK && i < call->arg_count; i++) {
         const struct ifd_gpu_arg *arg = &call->arg[i];
         if (is_image(arg)) {
