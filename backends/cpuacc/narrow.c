@@ -1,6 +1,7 @@
-/* A value is narrow if it stays inside of the partition, and if all nodes that make or read it can
- * do that: layers and element-wise operators widen what they read and narrow what they write, each
- * operand for itself; operators that move elements know only their size. */
+/* A value is narrow if it stays inside of the partition, if it leads to a layer, which rounds what it
+ * reads, and if all nodes that make or read it can do that: layers and element-wise operators widen
+ * what they read and narrow what they write, each operand for itself; operators that move elements
+ * know only their size. */
 #include "backends/cpuacc/narrow.h"
 
 #include "backends/cpuacc/conv/precision.h"
@@ -116,14 +117,34 @@ static bool takes(const struct ifd_acc_lowering *lowering, uint32_t n, const boo
            (moves(driver, node) && has_only(view, &view->node[n], is_narrow));
 }
 
+/* Marks what layers read, themselves or through other nodes: what only leads to a result of the
+ * partition keeps its digits. */
+static void find_leading(const struct ifd_acc_lowering *lowering, bool *leads)
+{
+    const struct ifd_partition_view *view = lowering->base.view;
+    for (uint32_t n = view->node_count; n-- > 0;) {
+        const struct ifd_partition_node *node = &view->node[n];
+        bool is_read = multiplies(lowering, lowering->driver[n], &node->view);
+        for (uint32_t i = 0; i < node->view.output_count; i++) {
+            is_read = is_read || leads[node->output_value[i]];
+        }
+        for (uint32_t i = 0; is_read && i < node->view.input_count; i++) {
+            if (node->input_value[i] != IFD_NO_VALUE) {
+                leads[node->input_value[i]] = true;
+            }
+        }
+    }
+}
+
 /* Returns how many there are. */
 static uint32_t choose(const struct ifd_acc_lowering *lowering, bool *is_narrow)
 {
     const struct ifd_partition_view *view = lowering->base.view;
     uint32_t count = 0;
+    find_leading(lowering, is_narrow);
     for (uint32_t v = 0; v < view->value_count; v++) {
-        is_narrow[v] =
-            view->value[v].role == IFD_VALUE_INTERNAL && view->value[v].desc.dtype == IFD_F32;
+        is_narrow[v] = is_narrow[v] && view->value[v].role == IFD_VALUE_INTERNAL &&
+                       view->value[v].desc.dtype == IFD_F32;
     }
     for (bool changed = true; changed;) {
         changed = false;

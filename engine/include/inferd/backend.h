@@ -109,8 +109,8 @@ struct ifd_partition_view {
     /** Bit-exact kernels for quantized types: the host's wish, or an operator of the model decides
      *  (ifd_op_def.decides). */
     bool exact;
-    /** Of f32 gemms, as the model's owner allows; a device with memory of its own may store tensors
-     *  between steps in it, too. */
+    /** Of f32 gemms, as the model's owner allows; tensors inside of a partition may be stored in
+     *  it, too. */
     enum ifd_precision precision;
     /** ifd_partition_info.packed of an earlier start, in which the same program compiled the same
      *  nodes and constants for the same CPU; or empty. To be used in place of packing. Stays until

@@ -250,10 +250,43 @@ static void whole_numbers_stay_exact(void)
     }
 }
 
+/* Numbers of more digits than bf16 has, behind the last layer, are those of the interpreter. */
+static void what_leads_to_no_layer_keeps_its_digits(void)
+{
+    struct builder b = {.random = {.state = 1}};
+    struct test_run run = test_run_open(&(struct test_run_options){
+        .backend = &ifd_backend_cpuacc, .model = {.precision = IFD_PRECISION_BF16}});
+    b.graph = &run.model->graph;
+    const uint32_t in = test_graph_f32(b.graph, "in", SHAPE(1, 8, 8, 32));
+    const float grid = 300.3f;
+    const uint32_t add = test_graph_constant(b.graph, "grid", SHAPE(1), &grid);
+    uint32_t value =
+        add_conv(&b, add_conv(&b, in, 32, 1, false, IFD_ACT_RELU6), 32, 1, false, IFD_ACT_RELU6);
+    value = test_graph_op2(b.graph, IFD_OP_ADD, value, add, "add");
+    value = test_graph_op2(b.graph, IFD_OP_MAXIMUM, value,
+                           test_graph_op1(b.graph, IFD_OP_SQRT, value, "root"), "most");
+    test_graph_io(b.graph, in, value);
+    test_run_input(&run, 0);
+    fill(&b, run.in.data, run.in.bytes / sizeof(float));
+    float want[8 * 8 * 32];
+    test_graph_interpret(b.graph, (const void *const[]){run.in.data}, (void *const[]){want});
+    test_run_plan(&run, 0);
+    test_run_once(&run);
+    const float *got = run.out[0].data;
+    size_t wrong = 0;
+    REQUIRE(run.out[0].bytes == sizeof(want));
+    for (size_t i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
+        wrong += fabsf(got[i] - want[i]) <= 0x1p-20f * want[i] ? 0 : 1;
+    }
+    EXPECT_INT((int64_t)wrong, 0);
+    test_run_close(&run);
+}
+
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
         T(whole_numbers_stay_exact),
+        T(what_leads_to_no_layer_keeps_its_digits),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }
