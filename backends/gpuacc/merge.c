@@ -8,40 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- text ---- */
-
-static bool append(struct ifd_gpu_merged *merged, const char *text, size_t size)
-{
-    if (size >= merged->size - merged->used) {
-        const size_t wanted = 2 * (merged->used + size + 1);
-        char *larger = ifd_acquire(merged->alloc, wanted);
-        if (!larger) {
-            return false;
-        }
-        if (merged->text) {
-            memcpy(larger, merged->text, merged->used);
-            ifd_release(merged->alloc, merged->text, merged->size);
-        }
-        merged->text = larger;
-        merged->size = wanted;
-    }
-    memcpy(merged->text + merged->used, text, size);
-    merged->used += size;
-    merged->text[merged->used] = '\0';
-    return true;
-}
-
-static bool append_text(struct ifd_gpu_merged *merged, const char *text)
-{
-    return append(merged, text, strlen(text));
-}
-
-void ifd_gpu_merge_finish(struct ifd_gpu_merged *merged)
-{
-    ifd_release(merged->alloc, merged->text, merged->size);
-    *merged = (struct ifd_gpu_merged){.alloc = merged->alloc};
-}
-
 /* ---- names ---- */
 
 static bool is_name(char c)
@@ -116,50 +82,39 @@ static struct ifd_str next_name(struct names *names)
 
 #define TEXTS 3 /* of a program: definitions, what stands in front of each file, the file */
 
-static bool append_renames(struct ifd_gpu_merged *merged, const char *const text[TEXTS],
-                           uint32_t number)
+static void add_renames(struct ifd_buf *merged, const char *const text[TEXTS], uint32_t number)
 {
-    bool ok = true;
     for (int i = 0; i < TEXTS; i++) {
         struct names names = {text[i], OTHER};
-        for (struct ifd_str name = next_name(&names); ok && name.size > 0;
-             name = next_name(&names)) {
-            char suffix[16];
-            (void)snprintf(suffix, sizeof(suffix), "_%u\n", number);
-            ok = append_text(merged, "#define ") && append(merged, name.data, name.size) &&
-                 append_text(merged, " ") && append(merged, name.data, name.size) &&
-                 append_text(merged, suffix);
+        for (struct ifd_str name = next_name(&names); name.size > 0; name = next_name(&names)) {
+            ifd_buf_addf(merged, "#define %.*s %.*s_%u\n", (int)name.size, name.data,
+                         (int)name.size, name.data, number);
         }
     }
-    return ok;
 }
 
-static bool append_ends(struct ifd_gpu_merged *merged, const char *const text[TEXTS])
+static void add_ends(struct ifd_buf *merged, const char *const text[TEXTS])
 {
-    bool ok = true;
     for (int i = 0; i < 2 * TEXTS; i++) {
         struct names names = {text[i / 2], i % 2 ? MACRO : OTHER};
-        for (struct ifd_str name = next_name(&names); ok && name.size > 0;
-             name = next_name(&names)) {
-            ok = append_text(merged, "#undef ") && append(merged, name.data, name.size) &&
-                 append_text(merged, "\n");
+        for (struct ifd_str name = next_name(&names); name.size > 0; name = next_name(&names)) {
+            ifd_buf_addf(merged, "#undef %.*s\n", (int)name.size, name.data);
         }
     }
-    return ok;
 }
 
-bool ifd_gpu_merge(struct ifd_gpu_merged *merged, const struct ifd_gpu_program *program,
-                   uint32_t number)
+void ifd_gpu_merge(struct ifd_buf *merged, const struct ifd_gpu_program *program, uint32_t number)
 {
     const char *const text[TEXTS] = {program->defines, ifd_gpu_file_common.text,
                                      program->file->text};
     /* a file may have switched it off */
-    bool ok = append_text(merged, "#pragma OPENCL FP_CONTRACT ON\n") &&
-              append_renames(merged, text, number);
-    for (int i = 0; ok && i < TEXTS; i++) {
-        ok = append_text(merged, text[i]) && append_text(merged, "\n");
+    ifd_buf_add_text(merged, "#pragma OPENCL FP_CONTRACT ON\n");
+    add_renames(merged, text, number);
+    for (int i = 0; i < TEXTS; i++) {
+        ifd_buf_add_text(merged, text[i]);
+        ifd_buf_add_text(merged, "\n");
     }
-    return ok && append_ends(merged, text);
+    add_ends(merged, text);
 }
 
 void ifd_gpu_merged_name(const char *kernel, uint32_t number, char ret[IFD_GPU_KERNEL_NAME])

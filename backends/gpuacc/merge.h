@@ -7,18 +7,10 @@
 #define INFERD_BACKENDS_GPUACC_MERGE_H
 
 #include "backends/gpuacc/program.h"
+#include "engine/base/buf.h"
 
-/** A text that grows. text: NULL, or ends with NUL. */
-struct ifd_gpu_merged {
-    const struct ifd_alloc *alloc;
-    char *text;
-    size_t used, size;
-};
-
-/** Appends a program. False: no memory. */
-bool ifd_gpu_merge(struct ifd_gpu_merged *merged, const struct ifd_gpu_program *program,
-                   uint32_t number);
-void ifd_gpu_merge_finish(struct ifd_gpu_merged *merged);
+/** Appends a program. */
+void ifd_gpu_merge(struct ifd_buf *merged, const struct ifd_gpu_program *program, uint32_t number);
 
 /** The name of a kernel of a merged program. */
 #define IFD_GPU_KERNEL_NAME 64

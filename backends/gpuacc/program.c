@@ -146,20 +146,27 @@ static uint32_t missing(const struct wanted *wanted)
     return count;
 }
 
+#define MERGED_BYTES_MAX ((size_t)64 << 20) /* a program has some 30,000 */
+
 /* False: they do not build together, or there is no memory. */
 static bool build_together(struct ifd_device *device, const struct wanted *wanted)
 {
-    struct ifd_gpu_merged merged = {.alloc = device->host->alloc};
+    struct ifd_buf merged;
     struct ifd_gpu_unit *unit = NULL;
-    bool ok = true, is_cached = false;
-    for (uint32_t i = 0; ok && i < wanted->count; i++) {
-        ok = !is_wanted(wanted, i) || ifd_gpu_merge(&merged, wanted->set[i], i);
+    bool is_cached = false;
+    ifd_buf_init(&merged, device->host->alloc, MERGED_BYTES_MAX);
+    for (uint32_t i = 0; i < wanted->count; i++) {
+        if (is_wanted(wanted, i)) {
+            ifd_gpu_merge(&merged, wanted->set[i], i);
+        }
     }
+    ifd_buf_add(&merged, "", 1);
+    bool ok = ifd_buf_check(&merged, NULL) == IFD_OK;
     if (ok) {
-        const struct source source = {{merged.text}, wanted->set[0]->file};
+        const struct source source = {{(const char *)merged.data}, wanted->set[0]->file};
         ok = build(device, &source, &unit, &is_cached, NULL) == IFD_OK;
     }
-    ifd_gpu_merge_finish(&merged);
+    ifd_buf_finish(&merged);
     for (uint32_t i = 0; ok && i < wanted->count; i++) {
         struct ifd_gpu_program *program = wanted->set[i];
         if (!program->unit) {

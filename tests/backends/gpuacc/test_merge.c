@@ -194,14 +194,18 @@ static void names_that_are_pasted_together_are_not_taken(void)
                                                      "typedef int number_t;\n"
                                                      "kernel void k(global number_t *x) {}"};
     struct ifd_device *device = open_device();
-    struct ifd_gpu_merged merged = {.alloc = ifd_alloc_system()};
-    REQUIRE(ifd_gpu_merge(&merged, note(device, &file, ""), 7));
-    EXPECT_HAS(merged.text, "#define k k_7\n");
-    EXPECT_HAS(merged.text, "#undef k\n");
-    EXPECT_HAS(merged.text, "#define number_t number_t_7\n");
-    EXPECT_HAS(merged.text, "#undef F\n");
-    EXPECT(strstr(merged.text, "#define T ") == NULL);
-    ifd_gpu_merge_finish(&merged);
+    struct ifd_buf merged;
+    ifd_buf_init(&merged, ifd_alloc_system(), (size_t)1 << 20);
+    ifd_gpu_merge(&merged, note(device, &file, ""), 7);
+    ifd_buf_add(&merged, "", 1);
+    REQUIRE(ifd_buf_check(&merged, NULL) == IFD_OK);
+    const char *text = (const char *)merged.data;
+    EXPECT_HAS(text, "#define k k_7\n");
+    EXPECT_HAS(text, "#undef k\n");
+    EXPECT_HAS(text, "#define number_t number_t_7\n");
+    EXPECT_HAS(text, "#undef F\n");
+    EXPECT(strstr(text, "#define T ") == NULL);
+    ifd_buf_finish(&merged);
     ifd_gpu_close(device);
 }
 
