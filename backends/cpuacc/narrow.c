@@ -1,13 +1,10 @@
-/* A value is narrow if it stays inside of the partition, if it leads to a layer, which rounds what it
- * reads, and if all nodes that make or read it can do that: layers and element-wise operators widen
- * what they read and narrow what they write, each operand for itself; operators that move elements
- * know only their size. */
+/* A value may be narrow if it leads to a layer, which rounds what it reads. Layers and element-wise
+ * operators convert; operators that move elements know only their size. */
 #include "backends/cpuacc/narrow.h"
 
 #include "backends/cpuacc/conv/precision.h"
 #include "backends/cpuacc/driver.h"
-
-#include <string.h>
+#include "backends/lowering/narrow.h"
 
 /* A layer without groups and dilation. */
 static bool multiplies(const struct ifd_acc_lowering *lowering, const struct ifd_acc_driver *driver,
@@ -61,60 +58,21 @@ static bool goes_by_element(const struct ifd_acc_driver *driver, const struct if
     return all && same > 0;
 }
 
-/* Its steps know the size of elements only. */
-static bool moves(const struct ifd_acc_driver *driver, const struct ifd_node_view *node)
+static bool converts(const void *context, uint32_t n)
 {
-    return (driver == &ifd_acc_moves && node->op != IFD_OP_TRANSPOSE) || driver == &ifd_acc_pad ||
-           driver == &ifd_acc_resize_nearest;
-}
-
-/* ---- choosing ---- */
-
-/* Operand i of a node: its inputs, then its outputs. */
-static uint32_t operand(const struct ifd_partition_node *node, uint32_t i)
-{
-    const uint32_t inputs = node->view.input_count;
-    return i < inputs ? node->input_value[i] : node->output_value[i - inputs];
-}
-
-static uint32_t operands(const struct ifd_partition_node *node)
-{
-    return node->view.input_count + node->view.output_count;
-}
-
-static bool has_only(const struct ifd_partition_view *view, const struct ifd_partition_node *node,
-                     const bool *is_narrow)
-{
-    bool only = true;
-    for (uint32_t i = 0; i < operands(node); i++) {
-        const uint32_t v = operand(node, i);
-        only = only && (v == IFD_NO_VALUE || view->value[v].desc.dtype != IFD_F32 || is_narrow[v]);
-    }
-    return only;
-}
-
-/* Returns whether one of them was narrow. */
-static bool widen(const struct ifd_partition_node *node, bool *is_narrow)
-{
-    bool changed = false;
-    for (uint32_t i = 0; i < operands(node); i++) {
-        const uint32_t v = operand(node, i);
-        if (v != IFD_NO_VALUE && is_narrow[v]) {
-            is_narrow[v] = false;
-            changed = true;
-        }
-    }
-    return changed;
-}
-
-static bool takes(const struct ifd_acc_lowering *lowering, uint32_t n, const bool *is_narrow)
-{
-    const struct ifd_partition_view *view = lowering->base.view;
+    const struct ifd_acc_lowering *lowering = context;
     const struct ifd_acc_driver *driver = lowering->driver[n];
-    const struct ifd_node_view *node = &view->node[n].view;
+    const struct ifd_node_view *node = &lowering->base.view->node[n].view;
     return multiplies(lowering, driver, node) || goes_by_element(driver, node) ||
-           driver == &ifd_acc_max_pool2d || driver == &ifd_acc_average_pool2d ||
-           (moves(driver, node) && has_only(view, &view->node[n], is_narrow));
+           driver == &ifd_acc_max_pool2d || driver == &ifd_acc_average_pool2d;
+}
+
+static bool moves(const void *context, uint32_t n)
+{
+    const struct ifd_acc_lowering *lowering = context;
+    const struct ifd_acc_driver *driver = lowering->driver[n];
+    return (driver == &ifd_acc_moves && lowering->base.view->node[n].view.op != IFD_OP_TRANSPOSE) ||
+           driver == &ifd_acc_pad || driver == &ifd_acc_resize_nearest;
 }
 
 /* Marks what layers read, themselves or through other nodes: what only leads to a result of the
@@ -136,87 +94,6 @@ static void find_leading(const struct ifd_acc_lowering *lowering, bool *leads)
     }
 }
 
-/* Returns how many there are. */
-static uint32_t choose(const struct ifd_acc_lowering *lowering, bool *is_narrow)
-{
-    const struct ifd_partition_view *view = lowering->base.view;
-    uint32_t count = 0;
-    find_leading(lowering, is_narrow);
-    for (uint32_t v = 0; v < view->value_count; v++) {
-        is_narrow[v] = is_narrow[v] && view->value[v].role == IFD_VALUE_INTERNAL &&
-                       view->value[v].desc.dtype == IFD_F32;
-    }
-    for (bool changed = true; changed;) {
-        changed = false;
-        for (uint32_t n = 0; n < view->node_count; n++) {
-            if (!takes(lowering, n, is_narrow)) {
-                changed |= widen(&view->node[n], is_narrow);
-            }
-        }
-    }
-    for (uint32_t v = 0; v < view->value_count; v++) {
-        count += is_narrow[v];
-    }
-    return count;
-}
-
-/* ---- the view ---- */
-
-/* A node that moves elements sees how they are stored. */
-static enum ifd_code retype(struct ifd_acc_lowering *lowering, struct ifd_partition_node *node,
-                            const struct ifd_partition_value *value, struct ifd_err *err)
-{
-    struct ifd_node_view *view = &node->view;
-    struct ifd_operand *input = ifd_low_params(&lowering->base, view->input_count, sizeof(*input));
-    struct ifd_desc *output = ifd_low_params(&lowering->base, view->output_count, sizeof(*output));
-    if (!input || !output) {
-        return ifd_arena_fail(lowering->base.arena, 0, err);
-    }
-    memcpy(input, view->input, view->input_count * sizeof(*input));
-    memcpy(output, view->output, view->output_count * sizeof(*output));
-    for (uint32_t i = 0; i < view->input_count; i++) {
-        const uint32_t v = node->input_value[i];
-        if (v != IFD_NO_VALUE && value[v].desc.dtype == IFD_BF16) {
-            input[i].desc = &value[v].desc;
-        }
-    }
-    for (uint32_t i = 0; i < view->output_count; i++) {
-        output[i].dtype = value[node->output_value[i]].desc.dtype;
-    }
-    view->input = input;
-    view->output = output;
-    return IFD_OK;
-}
-
-static enum ifd_code change_view(struct ifd_acc_lowering *lowering, const bool *is_narrow,
-                                 struct ifd_err *err)
-{
-    struct ifd_lowering *base = &lowering->base;
-    const struct ifd_partition_view *from = base->view;
-    struct ifd_partition_view *view = ifd_low_params(base, 1, sizeof(*view));
-    struct ifd_partition_node *node = ifd_low_params(base, from->node_count, sizeof(*node));
-    struct ifd_partition_value *value = ifd_low_params(base, from->value_count, sizeof(*value));
-    if (!view || !node || !value) {
-        return ifd_arena_fail(base->arena, 0, err);
-    }
-    memcpy(node, from->node, from->node_count * sizeof(*node));
-    memcpy(value, from->value, from->value_count * sizeof(*value));
-    for (uint32_t v = 0; v < from->value_count; v++) {
-        value[v].desc.dtype = is_narrow[v] ? IFD_BF16 : value[v].desc.dtype;
-    }
-    *view = *from;
-    view->node = node;
-    view->value = value;
-    enum ifd_code code = IFD_OK;
-    for (uint32_t n = 0; code == IFD_OK && n < from->node_count; n++) {
-        if (moves(lowering->driver[n], &node[n].view)) {
-            code = retype(lowering, &node[n], value, err);
-        }
-    }
-    base->view = view;
-    return code;
-}
-
 enum ifd_code ifd_acc_choose_narrow(struct ifd_acc_lowering *lowering, struct ifd_err *err)
 {
     const struct ifd_partition_view *view = lowering->base.view;
@@ -227,7 +104,11 @@ enum ifd_code ifd_acc_choose_narrow(struct ifd_acc_lowering *lowering, struct if
     if (!is_narrow) {
         return ifd_arena_fail(lowering->base.arena, 0, err);
     }
-    return choose(lowering, is_narrow) > 0 ? change_view(lowering, is_narrow, err) : IFD_OK;
+    find_leading(lowering, is_narrow);
+    const struct ifd_low_narrow narrow = {
+        .dtype = IFD_BF16, .context = lowering, .converts = converts, .moves = moves};
+    uint32_t count = 0;
+    return ifd_low_narrow_values(&lowering->base, &narrow, is_narrow, &count, err);
 }
 
 /* ---- asking ---- */
@@ -242,9 +123,12 @@ bool ifd_acc_has_narrow(const struct ifd_acc_lowering *lowering,
                         const struct ifd_partition_node *node)
 {
     bool has = false;
-    for (uint32_t i = 0; i < operands(node); i++) {
-        const uint32_t v = operand(node, i);
+    for (uint32_t i = 0; i < node->view.input_count; i++) {
+        const uint32_t v = node->input_value[i];
         has = has || (v != IFD_NO_VALUE && ifd_acc_is_narrow(lowering, v));
+    }
+    for (uint32_t i = 0; i < node->view.output_count; i++) {
+        has = has || ifd_acc_is_narrow(lowering, node->output_value[i]);
     }
     return has;
 }
