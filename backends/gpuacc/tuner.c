@@ -222,8 +222,8 @@ static uint32_t measure(struct ifd_gpu_lowering *lowering, const char *key,
     return best;
 }
 
-/* Is a way clearly faster than that which is estimated best? They are measured in turn, since clocks
- * change: what was fastest of many, each measured once, may have been lucky. */
+/* Is a way clearly faster than that which is estimated best? They are measured in turn, since
+ * clocks change: what was fastest of many, each measured once, may have been lucky. */
 static bool is_faster(struct ifd_gpu_lowering *lowering, const struct ifd_gpu_ways *ways,
                       uint32_t way)
 {

@@ -37,8 +37,8 @@ void ifd_gpu_tuner_open(struct ifd_device *device, const struct ifd_gpu_options 
 void ifd_gpu_tuner_close(struct ifd_device *device);
 
 /** The way to compute a layer; another than that which is estimated best only if it is clearly
- *  faster, measured in turn with it. key: what the layer is, without line ends and " = ". A way that
- *  fails while it is measured is not chosen. */
+ *  faster, measured in turn with it. key: what the layer is, without line ends and " = ". A way
+ *  that fails while it is measured is not chosen. */
 uint32_t ifd_gpu_tune(struct ifd_gpu_lowering *lowering, const char *key,
                       const struct ifd_gpu_ways *ways);
 
