@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """GpuAcc with and without what its tuner learned: processes in turn, one with the file and one
 without, and the median and quartiles of without / with of neighbours; above 1 the file pays. Then
-starts, in ms until a model is loaded: without any file, with that of the first, the third.
+the first three starts, in ms until a model is loaded, each with the files that those before left.
 
 usage: tuner.py INFERD FOLDER MODEL ... [--device NAME] [--level 2] [--pairs 15] [--batch 1]
                 [--precision f32] [--iterations 40]
