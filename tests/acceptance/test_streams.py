@@ -9,6 +9,7 @@ import subprocess
 import tempfile
 import unittest
 
+from deepstack import core as deepstack
 from PIL import Image
 
 import support
@@ -202,6 +203,23 @@ class Recorders(support.ServerCase):
             seen = self.check(path, "ssd", {"api_key": ""}, picture, 0.4)
             self.assertEqual({"confidence", "label", "x_min", "y_min", "x_max", "y_max"},
                              set(seen[0]))
+
+    def test_home_assistants_client(self):
+        """deepstack-python, which its integrations ask with."""
+        place = (*self.server.address.split(":"), "", 30, 0.4)
+        picture = support.shared("images/cat_720p.jpg").read_bytes()
+        for client in (deepstack.DeepstackObject(*place),
+                       deepstack.DeepstackObject(*place, "ssd")):
+            found = client.detect(picture)
+            self.assertEqual(found, self.check("/v1/vision/custom/ssd", "ssd", {}, picture, 0.4))
+            self.assertEqual(deepstack.get_objects_summary(found), {"cat": 1})
+        faces = deepstack.DeepstackFace(*place[:4])
+        buffer = io.BytesIO()
+        Image.open(support.shared("images/grace_hopper.bmp")).save(buffer, "JPEG")
+        self.assertEqual(faces.detect(buffer.getvalue()),
+                         self.check("/v1/vision/face", "faces", {}, buffer.getvalue(), 0.4))
+        with self.assertRaisesRegex(deepstack.DeepstackException, "404"):
+            deepstack.DeepstackObject(*place, "nobody").detect(picture)
 
     def test_the_forms_of_other_libraries(self):
         picture = support.shared("images/cats_and_dogs.jpg").read_bytes()
