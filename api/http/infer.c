@@ -42,11 +42,17 @@ static enum ifd_code json_length(const struct ifd_http_infer *infer, size_t *ret
     return IFD_OK;
 }
 
+/* A form may bring either. */
+static bool is_picture(const struct ifd_http_infer *infer)
+{
+    return ifd_infer_is_picture(infer) && !ifd_infer_is_sound(infer);
+}
+
 static enum ifd_code parse(struct ifd_http_infer *infer, struct ifd_err *err)
 {
     size_t bytes = 0;
     bool is_raw = false;
-    if (ifd_infer_is_picture(infer) && !ifd_infer_is_sound(infer)) {
+    if (is_picture(infer)) {
         return ifd_infer_parse_picture(infer, err);
     }
     if (ifd_infer_is_vision(infer)) {
@@ -107,7 +113,7 @@ static size_t decode_cost(const struct ifd_infer *core)
         return (size_t)json_bytes * CODING_WEIGHT;
     }
     const bool is_known = !call->json_length.data || ifd_str_u64(call->json_length, &json_bytes);
-    return is_known && !ifd_infer_is_picture(infer) ? (size_t)json_bytes : 0;
+    return is_known && !is_picture(infer) ? (size_t)json_bytes : 0;
 }
 
 static uint64_t expected_timeout_us(const struct ifd_infer *core)

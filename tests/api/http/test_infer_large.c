@@ -135,6 +135,40 @@ static void large_binary_tensors_stay_on_the_loop(void)
     end(&other);
 }
 
+/* Sounds are decoded where the request is read; pictures of a form are only located there. */
+static void a_sound_in_a_form_is_read_beside_the_loop(void)
+{
+    static const char head[] = "--x\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n",
+                      tail[] = "\r\n--x--\r\n";
+    static const char *const headers[] = {"Content-Type", "multipart/form-data; boundary=x", NULL};
+    const size_t size = 300000, at = size - strlen(tail);
+    for (int has_sound = 0; has_sound < 2; has_sound++) {
+        struct loopback_exchange other, exchange;
+        struct loopback_answer answer;
+        struct ifd_tensor_info input;
+        begin(&other);
+        for (uint32_t i = 0; i < loop.fake.model_count; i++) {
+            struct ifd_model_desc *desc = &loop.fake.model[i].desc;
+            if (strcmp(desc->name, "id_UINT8") == 0) {
+                input = desc->input[0];
+                input.sound.has_sound = has_sound;
+                desc->input = &input;
+            }
+        }
+        memset(large, 'a', size);
+        memcpy(large, head, strlen(head));
+        memcpy(large + at, tail, strlen(tail));
+        loopback_begin(&loop, "POST", PATH, headers, large, size, &exchange);
+        fake_service_run(&loop.fake);
+        EXPECT_INT(loop.fake.offload_count, has_sound);
+        loopback_end(&exchange, &answer);
+        EXPECT_INT(answer.status, 400);
+        EXPECT_HAS(loopback_text(&answer), has_sound ? "none is the sound" : "none is the picture");
+        loopback_release(&answer);
+        end(&other);
+    }
+}
+
 /* The client leaves after this many steps of its request. */
 static void leave_after(int steps)
 {
@@ -224,6 +258,7 @@ int main(int argc, char **argv)
         T(one_request_alone_is_read_on_the_loop),
         T(refused_work_is_done_on_the_loop),
         T(large_binary_tensors_stay_on_the_loop),
+        T(a_sound_in_a_form_is_read_beside_the_loop),
         T(a_client_that_leaves_meanwhile_is_waited_for),
         T(a_timeout_is_found_before_reading),
         T(what_waits_for_a_thread_has_its_deadline),
