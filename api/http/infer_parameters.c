@@ -1,6 +1,7 @@
 /* Parameters of a request: in the query, or as fields of a form or of JSON; the query wins. */
 #include "api/http/infer.h"
 
+#include <ctype.h>
 #include <string.h>
 
 #include "api/http/query.h"
@@ -126,12 +127,15 @@ enum ifd_code ifd_infer_read_geometry(struct ifd_http_infer *infer, struct ifd_e
     return ifd_infer_each_parameter(infer, read_parameter, err);
 }
 
-/* One or two characters apart, as a long name is from a typing error, or almost all of it. */
+/* Begins as ours and differs by one character in four, or is almost all of ours. The first letter is
+ * seldom mistyped, and tells task, size and reason from mask, resize and region. */
 static bool is_nearly(struct ifd_str name, const char *known)
 {
     const unsigned distance = ifd_str_distance(name, known); /* 0: a part of it, else one more */
-    return distance == 0 ? name.size >= 3 && name.size + 2 >= strlen(known)
-                         : distance <= (name.size > 5 ? 3 : 2);
+    if (name.size < 3 || tolower((unsigned char)name.data[0]) != known[0]) {
+        return false;
+    }
+    return distance == 0 ? name.size + 2 >= strlen(known) : distance - 1 <= strlen(known) / 4;
 }
 
 /* Clients add parameters of their own to any URL, so that only what looks like one of ours is

@@ -48,6 +48,8 @@ static void a_query_chooses_what_is_answered(void)
     begin();
     ask_picture("top_k=1&unknown=%31&test_1=1&&id=7&k=v&outputs=objects");
     EXPECT_INT(answer.status, 200);
+    ask_picture("task=a&size=640&reason=motion&resume=1&ion=1&time=9&version=2&top_k=1");
+    EXPECT_INT(answer.status, 200);
     EXPECT_HAS(loopback_text(&answer),
                "\"classes\":[{\"label\":\"zero\",\"index\":0,\"score\":0.7}]}");
     ask_picture("timing=1&top_k=%31");
@@ -153,6 +155,9 @@ static void wrong_queries_are_refused(void)
         {"timing=yes", "timing: \\\"yes\\\" is not 0 or 1"},
         {"top_k=many", "top_k: not a count"},
         {"thresold=1", "no parameter \\\"thresold\\\"; the nearest name is \\\"threshold\\\""},
+        {"Threshold=1", "no parameter \\\"Threshold\\\"; the nearest name is \\\"threshold\\\""},
+        {"topk=1", "no parameter \\\"topk\\\"; the nearest name is \\\"top_k\\\""},
+        {"clases=cat", "no parameter \\\"clases\\\"; the nearest name is \\\"classes\\\""},
         {"x=1&output=tensors", "no parameter \\\"output\\\"; the nearest name is \\\"outputs\\\""},
         {"top_k=%3", "query: '%' without two hexadecimal digits"}};
     begin();
