@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "engine/base/str.h"
-#include "server/repo/digest.h"
 #include "server/repo/layout.h"
 
 struct waiter {
@@ -33,17 +32,11 @@ static bool is_wanted(const char *name, const char *const *only, uint32_t only_c
     return false;
 }
 
-void ifd_repo_warn_of_stray(struct ifd_repo *repo, const char *path, const char *wanted)
+void ifd_repo_warn_of_stray(void *context, const char *path, const char *wanted)
 {
+    const struct ifd_repo *repo = context;
     ifd_log_warn(repo->options.log, "model file lies where no model is looked for",
                  "file=%s put_it_into=%s", path, wanted);
-}
-
-static void warn_of_stray(void *context, const char *path, const char *wanted)
-{
-    struct ifd_repo *repo = context;
-    repo->strays_told += ifd_digest_bytes(IFD_DIGEST_START, path, strlen(path));
-    ifd_repo_warn_of_stray(repo, path, wanted);
 }
 
 /* Lists the names in every folder. */
@@ -90,7 +83,7 @@ static enum ifd_code warn_of_strays(struct ifd_repo *repo, struct ifd_arena *are
         int root = -1;
         code = ifd_folder_open(options->dir[d], &root, err);
         if (!code) {
-            code = ifd_layout_strays(root, arena, warn_of_stray, repo, err);
+            code = ifd_layout_strays(root, arena, ifd_repo_warn_of_stray, repo, err);
             ifd_folder_close(root);
         }
     }
@@ -106,7 +99,7 @@ static enum ifd_code list_all(struct ifd_repo *repo, struct ifd_err *err)
     if (!code) {
         code = take_names(repo, names, err);
     }
-    if (!code) {
+    if (!code && !repo->watch) { /* else the first scan does */
         code = warn_of_strays(repo, &arena, err);
     }
     ifd_arena_finish(&arena);

@@ -2,6 +2,7 @@
 #include "server/repo/repo_impl.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "engine/base/str.h"
@@ -141,17 +142,38 @@ static void tell_fault(struct ifd_repo *repo, const char *fault)
     }
 }
 
-/* Logs model files in wrong places when there are others than before: somebody waits for them. */
+static int compare_digests(const void *a, const void *b)
+{
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* Logs model files in wrong places, each once while it lies there: somebody waits for it. */
 static void tell_strays(struct ifd_repo *repo, const struct ifd_scan_stray *first)
 {
-    uint64_t digest = 0;
+    const struct ifd_alloc *alloc = repo->options.alloc;
+    const uint32_t before = repo->stray_count;
+    uint32_t count = 0;
     for (const struct ifd_scan_stray *stray = first; stray; stray = stray->next) {
-        digest += ifd_digest_bytes(IFD_DIGEST_START, stray->path, strlen(stray->path));
+        count++;
     }
-    for (const struct ifd_scan_stray *s = first; s && digest != repo->strays_told; s = s->next) {
-        ifd_repo_warn_of_stray(repo, s->path, s->wanted);
+    uint64_t *found = count > 0 ? ifd_acquire_zeroed(alloc, count, sizeof(*found)) : NULL;
+    if (count > 0 && !found) {
+        return; /* without memory: the next time */
     }
-    repo->strays_told = digest;
+    uint64_t *next = found;
+    for (const struct ifd_scan_stray *stray = first; stray; stray = stray->next, next++) {
+        *next = ifd_digest_bytes(IFD_DIGEST_START, stray->path, strlen(stray->path));
+        if (before == 0 || !bsearch(next, repo->stray, before, sizeof(*next), compare_digests)) {
+            ifd_repo_warn_of_stray(repo, stray->path, stray->wanted);
+        }
+    }
+    if (count > 1) {
+        qsort(found, count, sizeof(*found), compare_digests);
+    }
+    ifd_release(alloc, repo->stray, before * sizeof(*repo->stray));
+    repo->stray = found;
+    repo->stray_count = count;
 }
 
 static void poll_done(void *arg)

@@ -107,6 +107,7 @@ void ifd_repo_destroy(struct ifd_repo *repo)
     }
     ifd_release(alloc, repo->was_full, repo->dir_capacity * sizeof(*repo->was_full));
     ifd_release(alloc, (void *)(uintptr_t)repo->dir, repo->dir_capacity * sizeof(*repo->dir));
+    ifd_release(alloc, repo->stray, repo->stray_count * sizeof(*repo->stray));
     ifd_release(alloc, repo->model, repo->capacity * sizeof(struct ifd_repo_model *));
     ifd_release(alloc, repo, sizeof(*repo));
 }

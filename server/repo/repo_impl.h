@@ -24,7 +24,8 @@ struct ifd_repo {
     bool is_noticed;            /* something changed since the last scan began */
     atomic_bool is_notice_full; /* the kernel watches no more folders */
     uint64_t next_poll_ns;      /* start of the next scan, if none runs */
-    uint64_t strays_told;       /* a digest of the model files in wrong places that were logged */
+    uint64_t *stray; /* digests of the model files in wrong places that were logged, sorted */
+    uint32_t stray_count;
     char poll_fault[IFD_ERR_TEXT_BYTES]; /* why the last scan was incomplete; "": it was not */
     struct refresh *refresh; /* running listing, and callers that wait for the next one */
     struct waiter *waiting;  /* both in listing.c */
@@ -68,7 +69,8 @@ void ifd_repo_retire(struct ifd_repo *repo, struct ifd_version *version);
 void ifd_repo_plan_poll(struct ifd_repo *repo);
 /** Plans a scan soon after the start, which watches the folders. */
 void ifd_repo_plan_first_poll(struct ifd_repo *repo);
-void ifd_repo_warn_of_stray(struct ifd_repo *repo, const char *path, const char *wanted);
+/** context: the repository. */
+void ifd_repo_warn_of_stray(void *context, const char *path, const char *wanted);
 
 /** Appends a copy of what to its model's list. Errors: NOMEM. */
 IFD_NODISCARD enum ifd_code ifd_repo_add_op(struct ifd_repo *repo, struct ifd_repo_model *model,
