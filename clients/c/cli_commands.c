@@ -5,6 +5,69 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+/* ---- tables: scripts get tabs between columns, terminals aligned columns ---- */
+
+enum { COLUMNS_MAX = 8 };
+
+/* Characters of UTF-8. */
+static int width_of(const char *text, size_t size)
+{
+    int width = 0;
+    for (size_t i = 0; i < size; i++) {
+        width += ((unsigned char)text[i] & 0xc0) != 0x80;
+    }
+    return width;
+}
+
+/* Measures the columns, or prints them; the last one of a line is as wide as it is. */
+static void align(const char *text, int *most, bool prints)
+{
+    size_t column = 0;
+    while (text[0] != '\0') {
+        const size_t size = strcspn(text, "\t\n");
+        const bool is_last = text[size] != '\t';
+        const int width = width_of(text, size);
+        if (prints) {
+            printf("%.*s%*s", (int)size, text, is_last ? 0 : most[column] - width + 2,
+                   is_last ? "\n" : "");
+        } else if (!is_last && width > most[column]) {
+            most[column] = width;
+        }
+        column = is_last ? 0 : column + (column + 1 < COLUMNS_MAX);
+        text += size + (text[size] != '\0');
+    }
+}
+
+/* A line for each element of a JSON array. */
+static enum ifd_client_code print_table(const char *header, const json_t *rows,
+                                        void (*write_row)(const json_t *row, FILE *out),
+                                        struct ifd_client_err *err)
+{
+    int most[COLUMNS_MAX] = {0};
+    char *text = NULL;
+    size_t size = 0, i = 0;
+    FILE *out = open_memstream(&text, &size);
+    const json_t *row = NULL;
+    if (!out) {
+        return ifd_cli_fail(err, "table", "out of memory");
+    }
+    fprintf(out, "%s\n", header);
+    json_array_foreach(rows, i, row)
+    {
+        write_row(row, out);
+    }
+    const bool is_whole = fclose(out) == 0;
+    if (is_whole && isatty(STDOUT_FILENO) == 1) {
+        align(text, most, false);
+        align(text, most, true);
+    } else if (is_whole) {
+        printf("%s", text);
+    }
+    free(text);
+    return is_whole ? IFD_CLIENT_OK : ifd_cli_fail(err, "table", "out of memory");
+}
 
 /* Prints JSON with indentation; text that is not JSON unchanged. */
 static void print_json(char *text)
@@ -18,7 +81,7 @@ static void print_json(char *text)
 }
 
 /* The columns of the header that the row has, up to the last one. */
-static void print_index_row(const json_t *model)
+static void write_index_row(const json_t *model, FILE *out)
 {
     static const char *const fields[] = {"name",   "version",  "state",     "pending",
                                          "reason", "attempts", "next_retry"};
@@ -30,12 +93,12 @@ static void print_index_row(const json_t *model)
             continue;
         }
         for (; skipped > 0; skipped--) {
-            putchar('\t');
+            fputc('\t', out);
         }
-        printf("%s", value);
+        fprintf(out, "%s", value);
         skipped = 1;
     }
-    printf("\n");
+    fputc('\n', out);
 }
 
 enum ifd_client_code ifd_cli_index(struct ifd_client *client, const struct ifd_cli_arguments *args,
@@ -47,16 +110,12 @@ enum ifd_client_code ifd_cli_index(struct ifd_client *client, const struct ifd_c
     if (code != IFD_CLIENT_OK) {
         return code;
     }
-    json_t *root = json_loads(text, 0, NULL), *model = NULL;
-    size_t i = 0;
-    printf("MODEL\tVERSION\tSTATE\tPENDING\tREASON\tATTEMPTS\tNEXT_RETRY\n");
-    json_array_foreach(root, i, model)
-    {
-        print_index_row(model);
-    }
+    json_t *root = json_loads(text, 0, NULL);
+    code = print_table("MODEL\tVERSION\tSTATE\tPENDING\tREASON\tATTEMPTS\tNEXT_RETRY", root,
+                       write_index_row, err);
     json_decref(root);
     ifd_client_text_free(text);
-    return IFD_CLIENT_OK;
+    return code;
 }
 
 enum ifd_client_code ifd_cli_live(struct ifd_client *client, const struct ifd_cli_arguments *args,
@@ -169,6 +228,21 @@ static double mean_us(const json_t *stats, const char *stage)
     return count > 0 ? (double)ns / (double)count / 1000 : 0;
 }
 
+static void write_stats_row(const json_t *model, FILE *out)
+{
+    const json_t *fail = json_object_get(json_object_get(model, "inference_stats"), "fail");
+    const char *name = json_string_value(json_object_get(model, "name"));
+    const char *version = json_string_value(json_object_get(model, "version"));
+    fprintf(out,
+            "%s\t%s\t%" JSON_INTEGER_FORMAT "\t%" JSON_INTEGER_FORMAT "\t%" JSON_INTEGER_FORMAT
+            "\t%.1f\t%.1f\t%.1f\n",
+            name ? name : "", version ? version : "",
+            json_integer_value(json_object_get(model, "inference_count")),
+            json_integer_value(json_object_get(model, "execution_count")),
+            json_integer_value(json_object_get(fail, "count")), mean_us(model, "success"),
+            mean_us(model, "queue"), mean_us(model, "compute_infer"));
+}
+
 enum ifd_client_code ifd_cli_stats(struct ifd_client *client, const struct ifd_cli_arguments *args,
                                    struct ifd_client_err *err)
 {
@@ -177,25 +251,13 @@ enum ifd_client_code ifd_cli_stats(struct ifd_client *client, const struct ifd_c
     if (code != IFD_CLIENT_OK) {
         return code;
     }
-    json_t *root = json_loads(text, 0, NULL), *model = NULL;
-    size_t i = 0;
-    printf("MODEL\tVERSION\tINFERENCES\tRUNS\tFAILED\tREQUEST_US\tQUEUE_US\tCOMPUTE_US\n");
-    json_array_foreach(json_object_get(root, "model_stats"), i, model)
-    {
-        const json_t *fail = json_object_get(json_object_get(model, "inference_stats"), "fail");
-        const char *name = json_string_value(json_object_get(model, "name"));
-        const char *version = json_string_value(json_object_get(model, "version"));
-        printf("%s\t%s\t%" JSON_INTEGER_FORMAT "\t%" JSON_INTEGER_FORMAT "\t%" JSON_INTEGER_FORMAT
-               "\t%.1f\t%.1f\t%.1f\n",
-               name ? name : "", version ? version : "",
-               json_integer_value(json_object_get(model, "inference_count")),
-               json_integer_value(json_object_get(model, "execution_count")),
-               json_integer_value(json_object_get(fail, "count")), mean_us(model, "success"),
-               mean_us(model, "queue"), mean_us(model, "compute_infer"));
-    }
+    json_t *root = json_loads(text, 0, NULL);
+    code = print_table("MODEL\tVERSION\tINFERENCES\tRUNS\tFAILED\tREQUEST_US\tQUEUE_US\t"
+                       "COMPUTE_US",
+                       json_object_get(root, "model_stats"), write_stats_row, err);
     json_decref(root);
     ifd_client_text_free(text);
-    return IFD_CLIENT_OK;
+    return code;
 }
 
 /* NAME=VALUE as a JSON object; VALUE is a string unless it is JSON. NULL: it is not NAME=VALUE, or

@@ -1,5 +1,5 @@
-"""Progress on a terminal: what takes over two seconds says so while it lasts, and a pipe hears
-nothing of it. tests/engine/tools/test_progress.c has the tools' lines while they load."""
+"""On a terminal: what takes over two seconds says so while it lasts, and a pipe hears nothing of it;
+tables are aligned. tests/engine/tools/test_progress.c has the tools' lines while they load."""
 import os
 import pathlib
 import pty
@@ -15,12 +15,13 @@ DIGITS = support.SOURCE / "models/digits/1/model.tflite"
 
 
 class Terminal:
-    """A program whose standard error is a terminal."""
+    """A program whose standard error is a terminal, and its output, too, if that is shown."""
 
-    def __init__(self, *command):
+    def __init__(self, *command, shows_output=False):
         self.master, slave = pty.openpty()
-        self.process = subprocess.Popen([*map(str, command)], stdin=subprocess.DEVNULL,
-                                        stdout=subprocess.PIPE, stderr=slave, text=True)
+        self.process = subprocess.Popen([*map(str, command)], stdin=subprocess.DEVNULL, text=True,
+                                        stdout=slave if shows_output else subprocess.PIPE,
+                                        stderr=slave)
         os.close(slave)
         self.seen = ""
 
@@ -84,6 +85,27 @@ class Progress(unittest.TestCase):
         bench.wait_for("warm-up 1 of 4 s")
         bench.wait_for("measuring 3 of 4 s")
         self.assertIn("p99", bench.end())
+
+    def test_tables_are_aligned(self):
+        support.add_model(self.repository, "a_longer_name", DIGITS)
+        (self.repository / "broken/1").mkdir(parents=True)
+        (self.repository / "broken/1/model.onnx").write_bytes(b"\xff")
+        url = self.serve()
+        for command, column, values in (("index", "STATE", ["READY", "UNAVAILABLE", "READY"]),
+                                        ("stats", "RUNS", ["0", "0"])):
+            with self.subTest(command):
+                plain = subprocess.run([INFERCTL, "--url", url, command], capture_output=True,
+                                       check=True, text=True).stdout
+                terminal = Terminal(INFERCTL, "--url", url, command, shows_output=True)
+                terminal.end()
+                seen = terminal.seen.replace("\r\x1b[K", "")
+                header, *rows = seen.splitlines()
+                at = header.index(column)
+                self.assertEqual(values, [row[at:].split()[0] for row in rows])
+                self.assertEqual({"  "}, {row[at - 2:at] for row in rows})
+                self.assertEqual([line.split() for line in plain.splitlines()],
+                                 [line.split() for line in seen.splitlines()])
+                self.assertIn("\t" + column, plain)
 
     def test_tools_count_their_runs(self):
         for tool in (("bench", DIGITS, "--iterations", "1000000"),
