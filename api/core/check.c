@@ -9,6 +9,19 @@ static bool is_optional(const struct ifd_tensor_info *input)
     return input->optional || input->is_hidden;
 }
 
+void ifd_infer_list_names(const struct ifd_tensor_info *tensor, uint32_t count, char *text,
+                          size_t size)
+{
+    size_t at = 0;
+    text[0] = '\0';
+    for (uint32_t i = 0; i < count && at < size; i++) {
+        if (!tensor[i].is_hidden) {
+            at +=
+                (size_t)snprintf(text + at, size - at, "%s'%s'", at > 0 ? "," : "", tensor[i].name);
+        }
+    }
+}
+
 /* Writes "'A','B'": the names of the inputs that are given, or of those that are required and
  * missing. */
 static void list_inputs(const struct ifd_infer *infer, bool given, char *text, size_t size)

@@ -72,6 +72,9 @@ void ifd_infer_close(struct ifd_infer *infer);
 
 /* ---- for decode ---- */
 
+/** Writes "'A','B'": the names of tensors that clients see, as far as they fit. (check.c) */
+void ifd_infer_list_names(const struct ifd_tensor_info *tensor, uint32_t count, char *text,
+                          size_t size);
 /** All required inputs are there and agree on a batch size, which is set. (check.c) */
 IFD_NODISCARD enum ifd_code ifd_infer_check_inputs(struct ifd_infer *infer, struct ifd_err *err);
 /** All outputs are wanted if none is named; classification is possible where it is asked for.

@@ -98,8 +98,12 @@ static bool bind(struct ifd_infer_parser *parser, struct given *given)
     }
     int index = find_input(desc, given->name);
     if (index < 0) {
-        return ifd_json_fail(in, IFD_INVALID, "unexpected inference input '%.*s' for model '%s'",
-                             ifd_json_shown(given->name), given->name.data, desc->name);
+        char names[100];
+        ifd_infer_list_names(desc->input, desc->input_count, names, sizeof(names));
+        return ifd_json_fail(in, IFD_INVALID,
+                             "unexpected inference input '%.*s' for model '%s', whose input(s) are "
+                             "[%s]",
+                             ifd_json_shown(given->name), given->name.data, desc->name, names);
     }
     const struct ifd_tensor_info *input = &desc->input[index];
     if (parser->infer->core.has_input[index]) {

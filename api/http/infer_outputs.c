@@ -48,9 +48,12 @@ static bool choose_output(struct ifd_infer_parser *parser, struct ifd_str name,
         parser->infer->form[i] = choice->form;
         return true;
     }
-    return ifd_json_fail(&parser->in, IFD_INVALID,
-                         "unexpected inference output '%.*s' for model '%s'", ifd_json_shown(name),
-                         name.data, desc->name);
+    char names[100];
+    ifd_infer_list_names(desc->output, desc->output_count, names, sizeof(names));
+    return ifd_json_fail(
+        &parser->in, IFD_INVALID,
+        "unexpected inference output '%.*s' for model '%s', whose output(s) are [%s]",
+        ifd_json_shown(name), name.data, desc->name, names);
 }
 
 bool ifd_infer_read_output(struct ifd_infer_parser *parser)

@@ -134,7 +134,9 @@ static void malformed_requests_are_refused(void)
         {"{\"inputs\":[" INPUT0 "," INPUT1 "]} x", "the end"},
         {"{\"inputs\":[" INPUT0 "," INPUT1 "],\"inputs\":[]}", "'inputs' comes twice"},
         {"{\"inputs\":[{\"name\":\"X\",\"datatype\":\"INT32\",\"shape\":[1],\"data\":[1]}]}",
-         "unexpected inference input 'X' for model 'simple'"},
+         "unexpected inference input 'X' for model 'simple', whose input(s) are "
+         "['INPUT0','INPUT1'], "
+         "at byte"},
         {"{\"inputs\":[{\"name\":\"INPUT0\",\"name\":\"INPUT1\"}]}", "'name' comes twice"},
         {"{\"inputs\":[{\"parameters\":{},\"parameters\":{}}]}", "'parameters' comes twice"},
         {"{\"inputs\":[{\"parameters\":{\"binary_data_size\":4,\"binary_data_size\":8}}]}",
@@ -190,7 +192,8 @@ static void malformed_requests_are_refused(void)
          "]}",
          "elements"},
         {"{\"inputs\":[" INPUT0 "," INPUT1 "],\"outputs\":[{\"name\":\"NOPE\"}]}",
-         "unexpected inference output 'NOPE' for model 'simple'"},
+         "unexpected inference output 'NOPE' for model 'simple', whose output(s) are "
+         "['OUTPUT0','OUTPUT1']"},
         {"{\"inputs\":[" INPUT0 "," INPUT1 "],\"outputs\":[{}]}", "Unable to parse 'name'"},
         {"{\"inputs\":[" INPUT0 "," INPUT1
          "],\"outputs\":[{\"name\":\"OUTPUT0\"},{\"name\":\"OUTPUT0\"}]}",
