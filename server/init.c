@@ -425,6 +425,13 @@ static enum ifd_code write_folder(const struct init *init, struct ifd_err *err)
     if (!code) {
         code = make_folder(model, false, err);
     }
+    if (code == IFD_EXISTS) {
+        return ifd_fail(
+            err, code,
+            "folder \"%.150s\" exists: copy the file to its folder 2 as a newer version, "
+            "or remove the folder first",
+            model);
+    }
     if (!code) {
         code = make_folder(version, false, err);
     }

@@ -146,7 +146,7 @@ class Init(unittest.TestCase):
         self.make("onnx/mobilenet_v2_quant.onnx")
         again = init(self.folder, model)
         self.assertEqual(again.returncode, 1)
-        self.assertIn("File exists", again.stderr)
+        self.assertIn('mobilenet_v2_quant" exists: copy the file to its folder 2', again.stderr)
 
 
 if __name__ == "__main__":
