@@ -94,9 +94,9 @@ static enum ifd_code open_model(const struct ifd_tool_host *host, struct init *i
         const struct ifd_model_options load = {.external = init->externals.file,
                                                .external_count = init->externals.count};
         code = ifd_model_load(init->engine, init->content.content, &load, &init->model, err);
-        if (code) {
-            ifd_err_prefix(err, "%.150s", init->path);
-        }
+    }
+    if (code && init->engine) {
+        ifd_err_prefix(err, "%.150s", init->path);
     }
     return code;
 }

@@ -81,14 +81,18 @@ static enum ifd_code list_files(struct load *load, const char *file, struct ifd_
     return IFD_OK;
 }
 
+/* A model that names no files that are there fails to load, and harms no other. */
 static enum ifd_code read_files(struct load *load, const char *path, const char *file,
                                 struct ifd_err *err)
 {
-    const struct ifd_alloc *alloc = load->server->options.alloc;
-    const size_t limit = ifd_config_model_bytes(load->server->options.config);
-    enum ifd_code code = ifd_file_read(path, limit, alloc, &load->content, err);
-    if (!code) {
-        code = ifd_externals_open(path, load->content, limit, alloc, &load->externals, err);
+    const struct ifd_server_options *options = &load->server->options;
+    const size_t limit = ifd_config_model_bytes(options->config);
+    struct ifd_err reason = {0};
+    enum ifd_code code = ifd_file_read(path, limit, options->alloc, &load->content, err);
+    if (!code &&
+        ifd_externals_open(path, load->content, limit, options->alloc, &load->externals, &reason)) {
+        ifd_log_warn(options->log, "files beside a model file are not read", "file=%s reason=%s",
+                     path, reason.text);
     }
     return code ? code : list_files(load, file, err);
 }

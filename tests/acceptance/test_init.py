@@ -130,6 +130,8 @@ class Init(unittest.TestCase):
         model = support.shared("models/onnx/mobilenet_v2_quant.onnx")
         damaged = self.folder.parent / "damaged.onnx"
         damaged.touch()
+        cut = self.folder.parent / "cut.onnx"
+        cut.write_bytes(model.read_bytes()[:-1])
         for arguments, status, text in (
                 ((), 2, "usage: inferd init"), ((self.folder,), 2, "usage: inferd init"),
                 ((self.folder, model, "third"), 2, "usage: inferd init"),
@@ -137,7 +139,8 @@ class Init(unittest.TestCase):
                 (("--preset=yolox", self.folder, model), 1, "inferd init: "),
                 ((self.folder, support.shared(PICTURE)), 1, "neither a folder nor"),
                 ((self.folder, "/nowhere/net.onnx"), 1, "/nowhere/net.onnx"),
-                ((self.folder, damaged), 1, f"{damaged}: the file is empty")):
+                ((self.folder, damaged), 1, f"{damaged}: the file is empty"),
+                ((self.folder, cut), 1, f"{cut}: model: a protobuf field is cut off")):
             with self.subTest(arguments):
                 done = init(*arguments)
                 self.assertEqual(done.returncode, status, done.stderr)

@@ -4,6 +4,7 @@ converted), over HTTP to both backends, with the answers of PyTorch, ONNX Runtim
 import base64
 import json
 import pathlib
+import tempfile
 import time
 import unittest
 
@@ -233,10 +234,10 @@ class ConstantsBeside(support.ServerCase):
         cls.add(folder, "link", "model.onnx.data", None)
         (folder / "link/1/model.onnx.data").symlink_to("/etc/passwd")
 
-    def expect_first(self, name, first):
+    def expect_first(self, name, first, server=None):
         x = np.ones((2, 40), np.float32)
         client = triton.InferenceServerClient(
-            self.server.address, network_timeout=support.ANSWER_SECONDS
+            (server or self.server).address, network_timeout=support.ANSWER_SECONDS
         )
         self.addCleanup(client.close)
         tensor = triton.InferInput("x", [2, 40], "FP32")
@@ -267,6 +268,22 @@ class ConstantsBeside(support.ServerCase):
             **{f"file:{k}": base64.b64encode(v).decode() for k, v in files.items()}})
         self.assertEqual(answer.status, 200, answer.data)
         self.expect_first("brought", 9)
+
+    def test_a_model_file_is_served_with_them_and_harms_no_other(self):
+        folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+        (folder / "whole.onnx").write_bytes(self.model("w"))
+        (folder / "w").write_bytes(self.content(6))
+        (folder / "lonely.onnx").write_bytes(self.model("absent"))
+        (folder / "cut.onnx").write_bytes(self.model("w")[:-3])
+        server = support.Server(folder / "whole.onnx", folder / "lonely.onnx", folder / "cut.onnx")
+        self.addCleanup(server.stop)
+        self.expect_first("whole", 6, server)
+        reasons = {row["name"]: row.get("reason", "") for row in json.loads(
+            server.ask("POST", "/v2/repository/index").data)}
+        self.assertEqual("", reasons["whole"])
+        self.assertIn("absent", reasons["lonely"])
+        self.assertIn("protobuf field is cut off", reasons["cut"])
+        server.wait_for_log('lonely.onnx reason="constants lie in')
 
     def test_what_is_not_there_or_not_inside_is_refused(self):
         for name, words in (
