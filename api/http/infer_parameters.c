@@ -127,8 +127,8 @@ enum ifd_code ifd_infer_read_geometry(struct ifd_http_infer *infer, struct ifd_e
     return ifd_infer_each_parameter(infer, read_parameter, err);
 }
 
-/* Begins as ours and differs by one character in four, or is almost all of ours. The first letter is
- * seldom mistyped, and tells task, size and reason from mask, resize and region. */
+/* Begins as ours and differs by one character in four, or is almost all of ours. The first letter
+ * is seldom mistyped, and tells task, size and reason from mask, resize and region. */
 static bool is_nearly(struct ifd_str name, const char *known)
 {
     const unsigned distance = ifd_str_distance(name, known); /* 0: a part of it, else one more */

@@ -1,5 +1,5 @@
-"""On a terminal: what takes over two seconds says so while it lasts, and a pipe hears nothing of it;
-tables are aligned. tests/engine/tools/test_progress.c has the tools' lines while they load."""
+"""On a terminal: what takes over two seconds says so while it lasts, and a pipe hears nothing of
+it; tables are aligned. tests/engine/tools/test_progress.c has the tools' lines while they load."""
 import os
 import pathlib
 import pty

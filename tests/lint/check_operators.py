@@ -21,6 +21,8 @@ node's backend, and the reason where none takes it).
 | operator | TFLite | types | CpuAcc | GpuAcc |
 |---|---|---|---|---|
 """
+ONNX = """Translated to the operators above, from opset 1 on. Operators that a model defines itself
+(functions) are what they are made of. Constants may lie in files beside the model's."""
 NARROW = """Casts and quantizations know floats of 8 bits (but for E8M0) and of 4, and whole
 numbers of 4 and 2 bits. As inputs and outputs of a model each is a byte: UINT8 with the bits of a
 float, INT8 or UINT8 with a whole number. Other operators compute these floats as f32."""
@@ -68,7 +70,7 @@ def drivers(backend):
 
 def onnx_list(domain):
     rows = re.findall(r"^    \{(\"\"|M[LS]), \"(\w+)\",", read("engine/parse/onnx/ops.c"), re.M)
-    return [name for d, name in rows if d == domain]
+    return sorted(name for d, name in rows if d == domain)
 
 
 def paragraph(names):
@@ -83,7 +85,7 @@ def document():
         text += (f"| {symbol} | {' '.join(tflite.get(op, []))} | {' '.join(tested_types(symbol))} "
                  f"| {'x' if op in acc else ''} | {'x' if op in gpu else ''} |\n")
     text += "\n## TFLite\n\nBeside those of the table:\n\n" + paragraph(composites())
-    text += "\n## ONNX\n\nTranslated to the operators above, from opset 1 on. Of ai.onnx:\n\n"
+    text += "\n## ONNX\n\n" + textwrap.fill(" ".join(ONNX.split()), 100) + "\n\nOf ai.onnx:\n\n"
     text += paragraph(onnx_list('""'))
     text += "\n" + textwrap.fill(" ".join(NARROW.split()), 100) + "\n"
     text += "\nOf ai.onnx.ml (without texts):\n\n" + paragraph(onnx_list("ML"))
