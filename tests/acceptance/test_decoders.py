@@ -367,12 +367,16 @@ def objects_of(network, outputs, picture, threshold=0.5, iou=None, top_k=100, cl
     return found
 
 
-class Decoders(support.ServerCase):
+class NetworkCase(support.ServerCase):
+    """A server of generated networks; values_of tells what each one answers."""
+
+    networks, values_of = {}, None
+
     @classmethod
     def prepare(cls, folder):
-        for name, network in NETWORKS.items():
+        for name, network in cls.networks.items():
             with tempfile.NamedTemporaryFile(suffix=".onnx") as file:
-                file.write(make_network(name, network, values_of(name)))
+                file.write(make_network(name, network, cls.values_of(name)))
                 file.flush()
                 support.add_model(folder, name, file.name, config=config_of(network))
 
@@ -382,6 +386,10 @@ class Decoders(support.ServerCase):
         )
         self.assertEqual(response.status, 200, response.data[:500])
         return json.loads(response.data)
+
+
+class Decoders(NetworkCase):
+    networks, values_of = NETWORKS, staticmethod(values_of)
 
     def assert_objects(self, got, want):
         """All of them in their order, to the last digit of the answer."""

@@ -2,9 +2,7 @@
 (decoders.py). Detectors: test_decoders.py, which makes the networks."""
 import base64
 import io
-import json
 import string
-import tempfile
 import unittest
 
 import numpy as np
@@ -12,8 +10,7 @@ from PIL import Image
 
 import decoders
 import pipelines
-import support
-from test_decoders import PICTURES, Network, config_of, make_network, picture_of
+from test_decoders import PICTURES, Network, NetworkCase, picture_of
 
 
 class Points(Network):
@@ -189,20 +186,8 @@ def each(networks):
             yield name, colour, picture, network.decode(*(v.astype(float) for v in values))
 
 
-class Marks(support.ServerCase):
-    @classmethod
-    def prepare(cls, folder):
-        for name, network in NETWORKS.items():
-            with tempfile.NamedTemporaryFile(suffix=".onnx") as file:
-                file.write(make_network(name, network, values_of(name)))
-                file.flush()
-                support.add_model(folder, name, file.name, config=config_of(network))
-
-    def see(self, name, picture, query=""):
-        response = self.server.ask("POST", f"/v2/models/{name}/infer?{query}", picture,
-                                   {"Content-Type": "image/png"})
-        self.assertEqual(response.status, 200, response.data[:500])
-        return json.loads(response.data)
+class Marks(NetworkCase):
+    networks, values_of = NETWORKS, staticmethod(values_of)
 
     def test_points(self):
         for name, colour, picture, (points, score) in each(POINTS):
