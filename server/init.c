@@ -384,8 +384,10 @@ static enum ifd_code make_folder(const char *path, bool may_exist, struct ifd_er
     if (mkdir(path, 0777) == 0 || (errno == EEXIST && may_exist)) {
         return IFD_OK;
     }
-    return ifd_fail(err, errno == EEXIST ? IFD_EXISTS : IFD_IO, "cannot make folder \"%.150s\": %s",
-                    path, strerror(errno));
+    return ifd_fail(
+        err, errno == EEXIST ? IFD_EXISTS : IFD_IO, "cannot make folder \"%.150s\": %s", path,
+        errno == EEXIST ? "it exists; a newer version of the model goes into its folder 2"
+                        : strerror(errno));
 }
 
 /* The files beside the model's: in the folder of the version, and in folders within it. */
@@ -424,13 +426,6 @@ static enum ifd_code write_folder(const struct init *init, struct ifd_err *err)
     enum ifd_code code = make_folder(init->folder, true, err);
     if (!code) {
         code = make_folder(model, false, err);
-    }
-    if (code == IFD_EXISTS) {
-        return ifd_fail(
-            err, code,
-            "folder \"%.150s\" exists: copy the file to its folder 2 as a newer version, "
-            "or remove the folder first",
-            model);
     }
     if (!code) {
         code = make_folder(version, false, err);

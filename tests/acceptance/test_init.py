@@ -149,7 +149,7 @@ class Init(unittest.TestCase):
         self.make("onnx/mobilenet_v2_quant.onnx")
         again = init(self.folder, model)
         self.assertEqual(again.returncode, 1)
-        self.assertIn('mobilenet_v2_quant" exists: copy the file to its folder 2', again.stderr)
+        self.assertIn('mobilenet_v2_quant": it exists; a newer version', again.stderr)
 
 
 if __name__ == "__main__":
