@@ -75,7 +75,7 @@ IFD_NODISCARD enum ifd_code ifd_infer_add_base64_pictures(struct ifd_http_infer 
 typedef enum ifd_code (*ifd_parameter_fn)(struct ifd_http_infer *infer,
                                           const struct ifd_query_parameter *parameter,
                                           struct ifd_err *err);
-/** Adds a field that a body has. Errors: NOMEM. */
+/** Adds a field that a body has. Errors: TOO_LARGE (more than 4096), NOMEM. */
 IFD_NODISCARD enum ifd_code ifd_infer_add_field(struct ifd_http_infer *infer,
                                                 const struct ifd_query_parameter *field,
                                                 struct ifd_err *err);

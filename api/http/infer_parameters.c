@@ -10,6 +10,8 @@
 
 static const char *const picture_parameters[] = {
     "classes", "iou", "mask", "outputs", "region", "resize", "threshold", "timing", "top_k"};
+/* Each is looked at several times; regions are among them. */
+#define FIELDS_MAX         4096
 #define PICTURE_PARAMETERS (sizeof(picture_parameters) / sizeof(picture_parameters[0]))
 
 static bool is_picture_parameter(struct ifd_str name)
@@ -45,6 +47,9 @@ enum ifd_code ifd_infer_add_field(struct ifd_http_infer *infer,
                                   const struct ifd_query_parameter *field, struct ifd_err *err)
 {
     void *room = NULL;
+    if (infer->field_count == FIELDS_MAX) {
+        return ifd_fail(err, IFD_TOO_LARGE, "more than %d parameters", FIELDS_MAX);
+    }
     const enum ifd_code code = make_room(infer->core.call->arena, infer->field, infer->field_count,
                                          sizeof(*field), &room, err);
     if (code == IFD_OK) {
@@ -131,10 +136,11 @@ enum ifd_code ifd_infer_read_geometry(struct ifd_http_infer *infer, struct ifd_e
  * is seldom mistyped, and tells task, size and reason from mask, resize and region. */
 static bool is_nearly(struct ifd_str name, const char *known)
 {
-    const unsigned distance = ifd_str_distance(name, known); /* 0: a part of it, else one more */
-    if (name.size < 3 || tolower((unsigned char)name.data[0]) != known[0]) {
+    if (name.size < 3 || name.size > 2 * strlen(known) ||
+        tolower((unsigned char)name.data[0]) != known[0]) {
         return false;
     }
+    const unsigned distance = ifd_str_distance(name, known); /* 0: a part of it, else one more */
     return distance == 0 ? name.size + 2 >= strlen(known) : distance - 1 <= strlen(known) / 4;
 }
 

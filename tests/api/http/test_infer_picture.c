@@ -451,6 +451,23 @@ static void parameters_of_json_count_for_pictures(void)
     end();
 }
 
+static void too_many_parameters_are_refused(void)
+{
+    static char body[6 * 4097 + 100];
+    begin();
+    for (int count = 4096; count <= 4097; count++) {
+        int size = snprintf(body, sizeof(body), "{\"image\":\"RkFLRQc=\",\"parameters\":{\"b\":1");
+        for (int i = 1; i < count; i++) {
+            size += snprintf(body + size, sizeof(body) - (size_t)size, ",\"a\":1");
+        }
+        size += snprintf(body + size, sizeof(body) - (size_t)size, "}}");
+        ask_as("application/json", "", body, (size_t)size);
+        EXPECT_INT(answer.status, count == 4096 ? 200 : 413);
+    }
+    EXPECT_HAS(loopback_text(&answer), "more than 4096 parameters");
+    end();
+}
+
 /* Strings of protocol clients are answered with tensors unless they ask for objects. */
 static void strings_are_answered_with_objects_on_request(void)
 {
@@ -527,6 +544,7 @@ int main(int argc, char **argv)
         T(a_form_may_bring_a_frame),
         T(a_json_member_may_be_a_picture),
         T(parameters_of_json_count_for_pictures),
+        T(too_many_parameters_are_refused),
         T(strings_are_answered_with_objects_on_request),
         T(the_usual_answer_is_that_of_the_config),
         T(an_abandoned_picture_is_waited_for_and_not_run),
