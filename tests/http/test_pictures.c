@@ -21,9 +21,9 @@
 #define HELD_HEIGHT 51
 #define HELD_BYTES  ((size_t)WIDTH * HELD_HEIGHT * 4)
 #define HEIGHT      20
-/* What resizing takes for the columns: for each of the input, room for 43 weights of 6 bytes. (It
- * is made of up to 10 pixels of 4 channels, and weights come in fours.) */
-#define RESIZE_BYTES ((sizeof(struct ifd_tap) + (size_t)43 * 6) * SIDE)
+/* What resizing takes for the columns: for each of the input, room for 47 weights of 6 bytes. (It
+ * is made of up to 10 pixels of 4 channels, and weights come in eights.) */
+#define RESIZE_BYTES ((sizeof(struct ifd_tap) + (size_t)47 * 6) * SIDE)
 #define BMP_HEAD     54
 
 struct world {
