@@ -347,13 +347,6 @@ static int64_t add_wrapping(int64_t a, int64_t b)
     return (int64_t)((uint64_t)a + (uint64_t)b);
 }
 
-static int64_t scale_real(int64_t sum, double scale)
-{
-    const double limit = INT32_MAX;
-    const double real = round((double)sum * scale);
-    return real > limit ? INT32_MAX : real < -limit ? -INT32_MAX : (int64_t)real;
-}
-
 /* Beyond 2^30 the number is far outside of 8 bits. */
 static int64_t scale_even(int64_t sum, double scale)
 {
@@ -375,7 +368,7 @@ static int64_t scaled(const struct ifd_contraction *contraction, int64_t channel
     }
     const struct ifd_contract_scale *scale = &contraction->scale[channel];
     if (contraction->rounding == IFD_CONTRACT_REAL) {
-        return scale_real(sum, scale->real);
+        return ifd_fixed_scale_real(sum, scale->real);
     }
     if (contraction->rounding == IFD_CONTRACT_EVEN) {
         return scale_even(sum, scale->real);
@@ -392,7 +385,8 @@ void ifd_contract_store(struct ifd_contraction *contraction, int64_t first)
         return;
     }
     for (int64_t c = 0; c < contraction->channels; c++) {
-        const int64_t value = scaled(contraction, c) + contraction->output_zero;
+        int64_t value = scaled(contraction, c) + contraction->output_zero;
+        value = contraction->is_wide ? value : (int32_t)(uint32_t)(uint64_t)value;
         const int64_t clamped = value < contraction->min   ? contraction->min
                                 : value > contraction->max ? contraction->max
                                                            : value;

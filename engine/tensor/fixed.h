@@ -10,6 +10,7 @@
 #ifndef INFERD_ENGINE_TENSOR_FIXED_H
 #define INFERD_ENGINE_TENSOR_FIXED_H
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -42,6 +43,14 @@ static inline int32_t ifd_fixed_scale_single(int32_t x, int32_t multiplier, int 
 {
     int64_t product = (int64_t)x * multiplier;
     return (int32_t)((product + (INT64_C(1) << (30 - shift))) >> (31 - shift));
+}
+
+/* x times a factor in double precision, halves away from zero: fully connected layers. What 32 bits
+ * do not hold becomes the lowest number, as x86 converts it in LiteRT's kernel. */
+static inline int32_t ifd_fixed_scale_real(int64_t x, double factor)
+{
+    const double real = round((double)x * factor);
+    return real >= INT32_MIN && real <= INT32_MAX ? (int32_t)real : INT32_MIN;
 }
 
 /* 64-bit sums beyond this are cut before they are scaled, so that scaling cannot overflow. */
@@ -87,12 +96,19 @@ static inline void ifd_fixed_from_real(double real, int32_t *ret_multiplier, int
     *ret_shift = shift;
 }
 
+/* Is a factor, which must be >= 0, so large that ifd_fixed_from_any counts its shift modulo 32? Such
+ * a shift is not to be added to. */
+static inline bool ifd_fixed_wraps(double real)
+{
+    return !(real < (double)(1 << 30));
+}
+
 /* A factor of any size, for ifd_fixed_scale_double: from 2^30 on the shift to the left counts
  * modulo 32, which is what LiteRT's kernels, whose multiplier has no bound, make of it on x86. */
 static inline void ifd_fixed_from_any(double real, int32_t *ret_multiplier, int *ret_shift)
 {
     int shift = 0;
-    if (real < (double)(1 << 30)) {
+    if (!ifd_fixed_wraps(real)) {
         ifd_fixed_from_real(real, ret_multiplier, ret_shift);
         return;
     }

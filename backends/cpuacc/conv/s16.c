@@ -84,7 +84,7 @@ static int16_t round_sum(const struct conv_s16 *p, size_t c, int64_t product)
     const int32_t low = (int32_t)(uint32_t)(uint64_t)sum;
     double value = 0;
     if (p->is_real) {
-        value = round((double)(p->is_wide ? sum : low) * channel->real);
+        value = ifd_fixed_scale_real(p->is_wide ? sum : low, channel->real);
     } else if (p->is_wide) {
         value = (double)ifd_fixed_scale_wide(sum, channel->multiplier, channel->shift);
     } else {
@@ -200,7 +200,7 @@ static const struct channel *make_channels(struct ifd_acc_lowering *lowering,
         int exponent = 0;
         channel[c].real = (double)node->input[0].desc->quant.scale[0] * (double)scale /
                           (double)node->output[0].quant.scale[0];
-        ifd_fixed_from_real(channel[c].real, &channel[c].multiplier, &exponent);
+        ifd_fixed_from_any(channel[c].real, &channel[c].multiplier, &exponent);
         channel[c].shift = exponent;
         if (bias && node->input[2].desc->dtype == IFD_S64) {
             memcpy(&channel[c].bias, bias + c * sizeof(int64_t), sizeof(int64_t));

@@ -57,8 +57,8 @@ inline int scale_real(int sum, ulong mantissa, int shift)
     const ulong whole = left > 62  ? 0
                         : left > 0 ? (kept + (1UL << (left - 1))) >> left
                                    : kept << -left;
-    const int result = whole > INT_MAX ? INT_MAX : (int)whole;
-    return sum < 0 ? -result : result;
+    const int result = (int)min(whole, 1UL << 31); // INT_MIN: beyond 32 bits, as ifd_fixed_scale_real
+    return sum < 0 && result != INT_MIN ? -result : result;
 }
 
 inline int4 requantize(int4 sum, global const factor_t *factor, global const int *shift)
@@ -172,7 +172,8 @@ kernel void conv2d_q8(global const Q *x, const uint x_at, global const Q *w, glo
     for (int k = 0; k < PIXELS && first + k < pixels; k++) {
         for (int s = 0; s < SLICES && oc + 4 * s < out_c; s++) {
             const int c = oc + 4 * s;
-            const int4 v = add_sat(requantize(acc[k][s], factor + c, shift + c), (int4)(y_zero));
+            const int4 scaled = requantize(acc[k][s], factor + c, shift + c);
+            const int4 v = as_int4(as_uint4(scaled) + (uint)y_zero); // wraps, as in CpuRef
             store4_q(clamp(v, (int4)(lo), (int4)(hi)), y + y_at + (first + k) * out_c + c,
                      out_c - c);
         }

@@ -193,6 +193,16 @@ def conv2d(rng, cases):
     o.fusedActivationFunction = ACTIVATIONS["none"]
     litert.run(Op.CONV_2D, Options.Conv2DOptions, o, [x, w, b], [out], 5)
     cases.add("conv2d", window_attrs(o, (1, 1)), [x, w, b], [out])
+    for dtype in ("u8", "s8", "s16"):  # shifts that wrap
+        for power in (28, 31, 33, 60):
+            x = Tensor(dtype, [1, 1, 41, 1], np.arange(41), 0.7 * 2.0**(power - 20),
+                       0 if dtype == "s16" else 20)
+            w = Tensor("u8" if dtype == "u8" else "s8", [1, 1, 1, 1], [1], 1.0, 0, True)
+            b = Tensor("s32", [1], [0], x.scale, 0, True)
+            out = Tensor(dtype, scale=2.0**-20, zero_point=x.zero_point)
+            o.quantizedBiasType = bias_type(b)
+            litert.run(Op.CONV_2D, Options.Conv2DOptions, o, [x, w, b], [out], 5)
+            cases.add("conv2d", window_attrs(o, (1, 1)), [x, w, b], [out])
 
 
 def window_attrs(o, dilation=None):
@@ -291,6 +301,26 @@ def fully_connected(rng, cases):
                                       "keep_dims": keep_dims,
                                       "asymmetric_inputs": o.asymmetricQuantizeInputs},
                   [x, w, b], [out])
+    overflowing(cases)
+
+
+def overflowing(cases):
+    """Results that 32 bits do not hold become the lowest number, to which the zero point is added:
+    below it they wrap around."""
+    for dtype, zero, depth, powers in (("s8", -5, 1, (24, 28, 30, 33, 100)),
+                                       ("s8", 5, 1, (24, 28, 30, 33, 100)),
+                                       ("u8", 100, 1, (24, 28, 30, 33, 100)),
+                                       ("s16", 0, 64, (5,))):
+        for power in powers:
+            numbers = np.arange(-8, 9) * (4000 if dtype == "s16" else 1) + zero
+            x = Tensor(dtype, [17, depth], np.repeat(numbers, depth), 0.7 * 2.0**(power - 20), zero)
+            w = Tensor("u8" if dtype == "u8" else "s8", [1, depth],
+                       [127 if dtype == "s16" else 1] * depth, 1.0, 0, True)
+            out = Tensor(dtype, scale=2.0**-20, zero_point=zero)
+            litert.run(Op.FULLY_CONNECTED, Options.FullyConnectedOptions,
+                       schema.FullyConnectedOptionsT(), [x, w, None], [out], 9)
+            cases.add("fully_connected", {"activation": 0, "keep_dims": False}, [x, w, None],
+                      [out])
 
 
 def pools(rng, cases):
