@@ -1,6 +1,7 @@
 /* Scales, factors and bounds of quantized layers, and whether their sums fit. */
 #include "backends/lowering/requantize.h"
 
+#include "engine/tensor/fixed.h"
 #include "inferd/op_attrs.h"
 
 #include <math.h>
@@ -35,7 +36,7 @@ bool ifd_low_wraps(const struct ifd_node_view *node)
         }
         factor *= most;
     }
-    return is_stored && factor / (double)node->output[0].quant.scale[0] >= (double)(1 << 30);
+    return is_stored && ifd_fixed_wraps(factor / (double)node->output[0].quant.scale[0]);
 }
 
 bool ifd_low_rounds_even(const struct ifd_node_view *node)

@@ -138,7 +138,7 @@ struct multiplier16 {
 static bool multiplier16_from_real(float real, struct multiplier16 *ret)
 {
     struct ifd_multiplier wide;
-    if (!ifd_multiplier_from_real((double)real, &wide)) {
+    if (!ifd_multiplier_from_real((double)real, &wide) || ifd_fixed_wraps((double)real)) {
         return false;
     }
     const int32_t half = 1 << 15;

@@ -230,7 +230,8 @@ static bool quotient_has_factor(const struct ifd_desc *a, const struct ifd_desc 
                                 const struct ifd_desc *y)
 {
     struct ifd_multiplier factor;
-    return ifd_multiplier_from_real(quotient_factor(a, b, y), &factor);
+    const double real = quotient_factor(a, b, y);
+    return ifd_multiplier_from_real(real, &factor) && !ifd_fixed_wraps(real);
 }
 
 static enum ifd_code quotient_infer(const struct ifd_infer *in, struct ifd_desc *output,

@@ -142,8 +142,8 @@ static enum ifd_code rsqrt_s8(const struct ifd_ref_call *call, struct ifd_err *e
     int8_t *y = call->output[0];
     const int32_t zero_in = ifd_ref_zero_point(call->in[0]);
     const int32_t zero_out = ifd_ref_zero_point(call->out[0]);
-    struct ifd_multiplier factor = ifd_multiplier(rsqrt_factor(call->in[0], call->out[0]));
-    factor.shift -= RSQRT_BITS;
+    const struct ifd_multiplier factor =
+        ifd_multiplier(ldexp(rsqrt_factor(call->in[0], call->out[0]), -RSQRT_BITS));
     for (size_t i = 0; i < ifd_ref_elements(call->out[0]); i++) {
         const int32_t value = x[i] - zero_in;
         if (value < 0) {

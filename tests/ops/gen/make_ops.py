@@ -173,6 +173,11 @@ def make_unary(op):
     if op in ("logistic", "tanh"):
         for pot in (-12, -11, -10, -13):
             unary_quant(file, op, builtin, "s16", pot)
+    for power in (30, 32, 40, 70) if op == "rsqrt" else ():  # of the factor, whose shift wraps
+        a = Tensor("s8", data=np.arange(41) - 5, scale=1.0, zero_point=-5)
+        y = Tensor("s8", shape=[41], scale=0.7 * 2.0**-power, zero_point=-3)
+        run(builtin, 0, None, [a], [y])
+        file.add("scales 2^%d apart" % power, [a], [y])
     if op in ("abs", "neg"):
         x = file.rng.integers(-(2**31), 2**31, 20)
         for dtype in ["s32"] if op == "abs" else ["s32", "s64"]:
