@@ -694,14 +694,14 @@ enum ifd_code ifd_onnx_externals(struct ifd_bytes file, const struct ifd_limits 
     if (code != IFD_OK) {
         return code;
     }
-    const char **name = ifd_arena_take_array(arena, model.location_count, sizeof(*name));
-    for (uint32_t i = 0; name && i < model.location_count; i++) {
-        const struct ifd_str text = model.location[i];
+    const char **name = ifd_arena_take_array(arena, model.place_count, sizeof(*name));
+    for (uint32_t i = 0; name && i < model.place_count; i++) {
+        const struct ifd_str text = model.place[i].name;
         name[i] = ifd_arena_text(arena, text.data, text.size);
         if (!name[i]) {
             return ifd_arena_fail(arena, text.size, err);
         }
     }
-    *ret = (struct ifd_external_names){.name = name, .count = model.location_count};
-    return name ? IFD_OK : ifd_arena_fail(arena, model.location_count * sizeof(*name), err);
+    *ret = (struct ifd_external_names){.name = name, .count = model.place_count};
+    return name ? IFD_OK : ifd_arena_fail(arena, model.place_count * sizeof(*name), err);
 }

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "engine/base/str.h"
+#include "engine/parse/onnx/beside.h"
 #include "engine/parse/onnx/wire.h"
 
 #define DEPTH_MAX     8
@@ -13,9 +13,7 @@
 
 struct reader {
     struct ifd_bytes file;
-    const struct ifd_onnx_beside *beside;
-    struct ifd_str *location; /* files beside that are named, each once */
-    uint32_t location_count, location_capacity;
+    struct ifd_onnx_places places;
     const struct ifd_limits *limits;
     struct ifd_arena *arena;
     uint32_t names; /* of values that nodes make, and constants */
@@ -156,123 +154,8 @@ enum {
     T_RAW = 9,
     T_DOUBLES = 10,
     T_UINT64S = 11,
-    T_EXTERNAL = 13,
     T_LOCATION = 14
 };
-
-/* StringStringEntryProto: key (1), value (2) */
-static void read_pair(struct ifd_bytes message, struct ifd_str *ret_key, struct ifd_str *ret_value)
-{
-    struct ifd_wire wire = ifd_wire_open(message);
-    struct ifd_wire_field field;
-    while (ifd_wire_next(&wire, &field)) {
-        if (field.type == IFD_WIRE_BYTES && field.number == 1) {
-            *ret_key = text_of(&field);
-        } else if (field.type == IFD_WIRE_BYTES && field.number == 2) {
-            *ret_value = text_of(&field);
-        }
-    }
-}
-
-static bool same_text(struct ifd_str x, struct ifd_str y)
-{
-    return x.size == y.size && (x.size == 0 || memcmp(x.data, y.data, x.size) == 0);
-}
-
-static bool parse_size(struct ifd_str text, uint64_t *ret)
-{
-    uint64_t number = 0;
-    for (size_t i = 0; i < text.size; i++) {
-        if (text.data[i] < '0' || text.data[i] > '9' ||
-            __builtin_mul_overflow(number, 10, &number) ||
-            __builtin_add_overflow(number, (uint64_t)(text.data[i] - '0'), &number)) {
-            return false;
-        }
-    }
-    *ret = number;
-    return text.size > 0;
-}
-
-static void note_location(struct reader *r, struct ifd_str location, enum ifd_code *code)
-{
-    for (uint32_t i = r->location_count; i-- > 0;) { /* the last is the likeliest */
-        if (same_text(r->location[i], location)) {
-            return;
-        }
-    }
-    if (r->location_count == IFD_EXTERNAL_FILES_MAX) {
-        *code = ifd_fail(r->err, IFD_TOO_LARGE, "constants in more than %d files",
-                         IFD_EXTERNAL_FILES_MAX);
-        return;
-    }
-    if (r->location_count == r->location_capacity) {
-        const uint32_t capacity = r->location_capacity * 2 + 4;
-        struct ifd_str *grown = take(r, capacity, sizeof(*grown), code);
-        if (!grown) {
-            return;
-        }
-        if (r->location_count > 0) {
-            memcpy(grown, r->location, r->location_count * sizeof(*grown));
-        }
-        r->location = grown;
-        r->location_capacity = capacity;
-    }
-    r->location[r->location_count++] = location;
-}
-
-/* The content of a constant that lies in a file beside the model's, if that was given. */
-static enum ifd_code find_outside(struct reader *r, struct ifd_bytes message,
-                                  struct ifd_onnx_tensor *tensor)
-{
-    struct ifd_str location = {0}, offset = {0}, length = {0};
-    struct ifd_wire wire = ifd_wire_open(message);
-    struct ifd_wire_field field;
-    while (ifd_wire_next(&wire, &field)) {
-        if (field.number == T_EXTERNAL && field.type == IFD_WIRE_BYTES) {
-            struct ifd_str key = {0}, value = {0};
-            read_pair(field.bytes, &key, &value);
-            location = ifd_str_equal(key, "location") ? value : location;
-            offset = ifd_str_equal(key, "offset") ? value : offset;
-            length = ifd_str_equal(key, "length") ? value : length;
-        }
-    }
-    while (location.size > 2 && location.data[0] == '.' && location.data[1] == '/') {
-        location.data += 2;
-        location.size -= 2;
-    }
-    enum ifd_code code = IFD_OK;
-    tensor->location = location.size > 0 ? location : (struct ifd_str){.data = "?", .size = 1};
-    if (location.size > 0) {
-        note_location(r, location, &code);
-    }
-    uint64_t from = 0, size = 0;
-    if (code != IFD_OK || (offset.size > 0 && !parse_size(offset, &from)) ||
-        (length.size > 0 && !parse_size(length, &size))) {
-        return code != IFD_OK ? code
-                              : ifd_fail(r->err, IFD_CORRUPT,
-                                         "offset or length of a constant in another file is no "
-                                         "number");
-    }
-    for (uint32_t i = 0; r->beside && i < r->beside->count; i++) {
-        const struct ifd_bytes content = r->beside->file[i].content;
-        if (!ifd_str_equal(location, r->beside->file[i].name)) {
-            continue;
-        }
-        if (from > content.size || size > content.size - from) {
-            return ifd_fail(r->err, IFD_CORRUPT,
-                            "%llu bytes from %llu on for a constant, but \"%s\" has %zu",
-                            (unsigned long long)size, (unsigned long long)from,
-                            r->beside->file[i].name, content.size);
-        }
-        size = length.size > 0 ? size : content.size - from;
-        tensor->raw = (struct ifd_bytes){.data = content.data ? content.data + from : content.data,
-                                         .size = (size_t)size};
-        tensor->room = content.size - (size_t)from - (size_t)size;
-        tensor->has_raw = true;
-        tensor->location = (struct ifd_str){0};
-    }
-    return IFD_OK;
-}
 
 static enum ifd_code read_tensor(struct reader *r, struct ifd_bytes message,
                                  struct ifd_onnx_tensor *ret)
@@ -301,7 +184,8 @@ static enum ifd_code read_tensor(struct reader *r, struct ifd_bytes message,
     if (wire.is_damaged) {
         return damaged(r, "tensor");
     }
-    enum ifd_code code = is_outside ? find_outside(r, message, &tensor) : IFD_OK;
+    enum ifd_code code =
+        is_outside ? ifd_onnx_find_beside(&r->places, r->arena, message, &tensor, r->err) : IFD_OK;
     tensor.dim = read_numbers(r, message, T_DIMS, AS_INT, &tensor.dim_count, &code);
     tensor.f32 = read_numbers(r, message, T_FLOATS, AS_F32, &tensor.f32_count, &code);
     tensor.f64 = read_numbers(r, message, T_DOUBLES, AS_F64, &tensor.f64_count, &code);
@@ -803,7 +687,7 @@ enum ifd_code ifd_onnx_read(struct ifd_bytes file, const struct ifd_onnx_beside 
                             struct ifd_onnx_model *ret, struct ifd_err *err)
 {
     struct reader r = {
-        .file = file, .beside = beside, .limits = limits, .arena = arena, .err = err};
+        .file = file, .places = {.beside = beside}, .limits = limits, .arena = arena, .err = err};
     struct ifd_onnx_model model = {0};
     if (!count_fields(file, M_OPSET, IFD_WIRE_BYTES, &model.opset_count) ||
         !count_fields(file, M_FUNCTION, IFD_WIRE_BYTES, &model.function_count)) {
@@ -817,8 +701,8 @@ enum ifd_code ifd_onnx_read(struct ifd_bytes file, const struct ifd_onnx_beside 
         code = read_parts(&r, &model);
     }
     if (code == IFD_OK) {
-        model.location = r.location;
-        model.location_count = r.location_count;
+        model.place = r.places.place;
+        model.place_count = r.places.count;
         *ret = model;
     }
     return code;

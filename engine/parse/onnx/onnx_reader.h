@@ -111,6 +111,12 @@ struct ifd_onnx_local {
     struct ifd_onnx_graph graph;
 };
 
+/** A file beside the model's that constants lie in. */
+struct ifd_onnx_place {
+    struct ifd_str name;
+    const struct ifd_external_file *file; /* NULL: it was not given */
+};
+
 struct ifd_onnx_model {
     int64_t ir_version;
     struct ifd_str producer, description;
@@ -119,8 +125,8 @@ struct ifd_onnx_model {
     uint32_t opset_count, function_count;
     struct ifd_onnx_graph graph;
     /** Files that constants lie in, each once. */
-    const struct ifd_str *location;
-    uint32_t location_count;
+    const struct ifd_onnx_place *place;
+    uint32_t place_count;
 };
 
 /** Files beside the model's, for constants in them. */

@@ -233,23 +233,33 @@ static void a_constant_has_as_many_elements_as_its_shape_says(void)
     expect_refused(&m, IFD_CORRUPT, "constant \"w\" of shape [1000000000] has 1 elements");
 }
 
-/* A constant of six numbers whose content lies in a file "weights", from an offset on. */
-static struct message outside(const char *location, const char *offset)
+/* Adds a constant of six numbers whose content lies in a file beside, from an offset on. */
+static void add_outside(struct message *g, const char *name, struct ifd_str location,
+                        const char *offset)
 {
-    const char *const pairs[][2] = {{"location", location}, {"offset", offset}, {"length", "24"}};
-    struct message g = small("Relu", false), w = {.size = 0};
+    const struct {
+        const char *key;
+        struct ifd_str value;
+    } pairs[] = {{"location", location}, {"offset", ifd_str(offset)}, {"length", ifd_str("24")}};
+    struct message w = {.size = 0};
     number(&w, 1, 2);
     number(&w, 1, 3);
     number(&w, 2, 1);
-    text(&w, 8, "w");
+    text(&w, 8, name);
     for (size_t i = 0; i < 3; i++) {
         struct message pair = {.size = 0};
-        text(&pair, 1, pairs[i][0]);
-        text(&pair, 2, pairs[i][1]);
+        text(&pair, 1, pairs[i].key);
+        bytes(&pair, 2, pairs[i].value.data, pairs[i].value.size);
         inner(&w, 13, &pair);
     }
     number(&w, 14, 1);
-    inner(&g, 5, &w);
+    inner(g, 5, &w);
+}
+
+static struct message outside(const char *location, const char *offset)
+{
+    struct message g = small("Relu", false);
+    add_outside(&g, "w", ifd_str(location), offset);
     return model(&g, 17);
 }
 
@@ -289,7 +299,13 @@ static void constants_may_lie_in_files_beside(void)
 
 static void files_beside_are_named_once(void)
 {
-    const struct message m = outside("weights", "0");
+    static const char *const location[] = {"m", "c", "x", "./c", "a", "m", "xx", "b", "a"};
+    static const char *const want[] = {"a", "b", "c", "m", "x", "xx"};
+    struct message g = small("Relu", false);
+    for (size_t i = 0; i < sizeof(location) / sizeof(location[0]); i++) {
+        add_outside(&g, (const char[]){(char)('0' + i), '\0'}, ifd_str(location[i]), "0");
+    }
+    const struct message m = model(&g, 17);
     struct ifd_external_names names;
     struct ifd_arena arena;
     struct ifd_err err = {0};
@@ -297,9 +313,19 @@ static void files_beside_are_named_once(void)
     REQUIRE_OK(ifd_parse_externals((struct ifd_bytes){.data = m.data, .size = m.size},
                                    &parse_limits, &arena, &names, &err),
                &err);
-    REQUIRE(names.count == 1);
-    EXPECT(strcmp(names.name[0], "weights") == 0);
+    REQUIRE(names.count == sizeof(want) / sizeof(want[0]));
+    for (uint32_t i = 0; i < names.count; i++) {
+        EXPECT_TEXT(names.name[i], want[i]);
+    }
     ifd_arena_finish(&arena);
+}
+
+static void a_name_of_a_file_beside_has_no_nul(void)
+{
+    struct message g = small("Relu", false);
+    add_outside(&g, "w", (struct ifd_str){.data = "w\0x", .size = 3}, "0");
+    const struct message m = model(&g, 17);
+    expect_refused(&m, IFD_CORRUPT, "whose name has a NUL");
 }
 
 /* A function "F" of the domain "own", of one node in that domain. */
@@ -416,6 +442,7 @@ int main(int argc, char **argv)
         T(a_constant_has_as_many_elements_as_its_shape_says),
         T(constants_may_lie_in_files_beside),
         T(files_beside_are_named_once),
+        T(a_name_of_a_file_beside_has_no_nul),
         T(functions_that_call_themselves_or_nobody_are_refused),
         T(open_dimensions_are_declared_and_get_sizes),
         T(a_small_file_makes_no_large_tensor),
