@@ -12,16 +12,21 @@ struct reading {
     struct ifd_version *version;
 };
 
-/* Path below the model's folder: that of the version's folder, and the name. */
+/* Path below the model's folder: that of the folder that the model's file lies in, and the name. */
 static enum ifd_code path_of(struct ifd_version *version, const char *name, const char **ret,
                              struct ifd_err *err)
 {
+    struct ifd_arena *arena = &version->arena;
     if (!ifd_path_is_inside(ifd_str(name))) {
         return ifd_fail(err, IFD_INVALID,
                         "constants lie in \"%.100s\": not a path inside the model's folder", name);
     }
-    *ret = ifd_folder_join(&version->arena, version->number_text, name);
-    return *ret ? IFD_OK : ifd_arena_fail(&version->arena, strlen(name), err);
+    const char *file =
+        ifd_folder_join(arena, version->number_text, version->desc.default_model_filename);
+    const char *folder =
+        file ? ifd_arena_text(arena, file, (size_t)(strrchr(file, '/') - file)) : NULL;
+    *ret = folder ? ifd_folder_join(arena, folder, name) : NULL;
+    return *ret ? IFD_OK : ifd_arena_fail(arena, strlen(name), err);
 }
 
 /* Reserves memory as for the model's file. */
@@ -75,7 +80,7 @@ static enum ifd_code read_all(void *context, const struct ifd_external_names *na
     for (uint32_t i = 0; i < names->count && !code; i++) {
         code = path_of(r->version, names->name[i], &path[i], err);
         if (!code) {
-            r->version->external[i].name = strchr(path[i], '/') + 1;
+            r->version->external[i].name = path[i] + strlen(path[i]) - strlen(names->name[i]);
         }
     }
     code = code ? code : hold(r, path, names->count, err);

@@ -1,5 +1,5 @@
-/** The files beside a version's model file that its constants lie in: read below the version's
- *  folder. Thread: the load's. */
+/** The files that constants of a version's model lie in, below the folder of the model's file.
+ *  Thread: the load's. */
 #ifndef INFERD_SERVER_REPO_EXTERNALS_H
 #define INFERD_SERVER_REPO_EXTERNALS_H
 

@@ -226,6 +226,11 @@ class ConstantsBeside(support.ServerCase):
         folder = cls.folder = pathlib.Path(folder)
         cls.add(folder, "beside", "model.onnx.data", cls.content(5))
         cls.add(folder, "below", "weights/w.bin", cls.content(7))
+        cls.add(folder, "deeper", "w", None)  # the model's file lies in a folder of the version's
+        (folder / "deeper/1/net").mkdir()
+        (folder / "deeper/1/model.onnx").rename(folder / "deeper/1/net/model.onnx")
+        (folder / "deeper/1/net/w").write_bytes(cls.content(6))
+        (folder / "deeper/config.pbtxt").write_text('default_model_filename: "net/model.onnx"')
         cls.add(folder, "absent", "model.onnx.data", None)
         cls.add(folder, "short", "model.onnx.data", cls.content(5)[:-4])
         (folder / "secret").write_bytes(cls.content(5))
@@ -252,6 +257,7 @@ class ConstantsBeside(support.ServerCase):
     def test_they_are_read(self):
         self.expect_first("beside", 5)
         self.expect_first("below", 7)
+        self.expect_first("deeper", 6)
 
     def test_a_change_of_them_is_a_change_of_the_model(self):
         self.add(self.folder, "changing", "w", self.content(1))
