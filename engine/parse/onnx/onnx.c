@@ -222,11 +222,14 @@ static enum ifd_code check_operators(struct ifd_onnx_build *build)
     return ifd_fail(build->err, IFD_UNSUPPORTED, "operators that are not supported: %s", list);
 }
 
+/* rule: not NULL, since check_operators has looked at every graph. */
 static enum ifd_code check_node(const struct ifd_onnx_build *build,
-                                const struct ifd_onnx_node *node, const struct ifd_onnx_rule *rule)
+                                const struct ifd_onnx_call *call, const struct ifd_onnx_rule *rule)
 {
-    if (!rule) { /* check_operators looks at the model's own nodes */
-        return ifd_fail(build->err, IFD_UNSUPPORTED, "the operator is not supported");
+    const struct ifd_onnx_node *node = call->node;
+    if (call->opset < 1 && rule->domain[0] == '\0') {
+        return ifd_fail(build->err, IFD_UNSUPPORTED, "the %s names no opset of ONNX",
+                        build->depth > 0 ? "function" : "model");
     }
     if (node->input_count < rule->min_inputs || node->input_count > rule->max_inputs ||
         node->output_count == 0) {
@@ -317,7 +320,7 @@ static enum ifd_code build_node(struct ifd_onnx_build *build, uint32_t index,
                                  .opset = ifd_onnx_opset_of(build, node->domain)};
     enum ifd_code code = build->scope->outer ? ifd_onnx_spend(build, 1) : IFD_OK;
     if (code == IFD_OK && !function) {
-        code = check_node(build, node, rule);
+        code = check_node(build, &call, rule);
     }
     if (code == IFD_OK) {
         code = take_inputs(build, node, rule, &call, scratch);
@@ -495,19 +498,6 @@ static enum ifd_code take_outputs(struct ifd_onnx_build *build, uint32_t *output
 
 /* ---- the whole ---- */
 
-static enum ifd_code check_model(const struct ifd_onnx_build *build)
-{
-    const struct ifd_onnx_graph *g = &build->model->graph;
-    for (uint32_t i = 0; i < g->node_count; i++) {
-        const struct ifd_str domain = g->node[i].domain;
-        const bool is_main = domain.size == 0 || ifd_str_is(domain, "ai.onnx");
-        if (is_main && ifd_onnx_opset_of(build, domain) < 1) {
-            return ifd_fail(build->err, IFD_UNSUPPORTED, "the model names no opset of ONNX");
-        }
-    }
-    return IFD_OK;
-}
-
 static void name_inputs(const struct ifd_graph *graph, struct ifd_port *port)
 {
     for (uint32_t i = 0; i < graph->input_count; i++) {
@@ -659,13 +649,10 @@ static enum ifd_code parse(struct ifd_bytes file, const struct ifd_parse_options
                                    .wanted = IFD_NONE,
                                    .parsed = ret,
                                    .err = err};
-    code = check_model(&build);
-    if (code == IFD_OK) {
-        ifd_builder_init(&build.b, graph, options->limits->tensor_bytes, err);
-        build.b.ask = ifd_onnx_ask;
-        build.b.ask_context = &build;
-        code = build_graph(&build);
-    }
+    ifd_builder_init(&build.b, graph, options->limits->tensor_bytes, err);
+    build.b.ask = ifd_onnx_ask;
+    build.b.ask_context = &build;
+    code = build_graph(&build);
     if (code == IFD_OK) {
         ret->format = "onnx";
         ret->format_version = (uint32_t)ifd_onnx_opset_of(&build, (struct ifd_str){0});

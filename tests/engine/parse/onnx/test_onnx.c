@@ -328,15 +328,18 @@ static void a_name_of_a_file_beside_has_no_nul(void)
     expect_refused(&m, IFD_CORRUPT, "whose name has a NUL");
 }
 
-/* A function "F" of the domain "own", of one node in that domain. */
-static struct message function(const char *op)
+/* A function "F" of the domain "own", of one node, whose domain it imports. */
+static struct message function(const char *op, const char *domain, const char *imports)
 {
-    struct message f = {.size = 0}, n = node(op, "x", NULL, "y");
-    text(&n, 7, "own");
+    struct message f = {.size = 0}, n = node(op, "x", NULL, "y"), set = {.size = 0};
+    text(&n, 7, domain);
+    text(&set, 1, imports);
+    number(&set, 2, 17);
     text(&f, 1, "F");
     text(&f, 4, "x");
     text(&f, 5, "y");
     inner(&f, 7, &n);
+    inner(&f, 9, &set);
     text(&f, 10, "own");
     return f;
 }
@@ -344,17 +347,20 @@ static struct message function(const char *op)
 static void functions_that_call_themselves_or_nobody_are_refused(void)
 {
     static const struct {
-        const char *op;
+        const char *op, *domain, *imports;
         enum ifd_code code;
         const char *error;
     } rows[] = {
-        {"F", IFD_TOO_LARGE, "functions call each other more than 8 deep"},
-        {"G", IFD_UNSUPPORTED, "operators that are not supported: own.G (1, first node 0)"},
+        {"F", "own", "own", IFD_TOO_LARGE, "functions call each other more than 8 deep"},
+        {"G", "own", "own", IFD_UNSUPPORTED,
+         "operators that are not supported: own.G (1, first node 0)"},
+        {"Relu", "", "own", IFD_UNSUPPORTED, "the function names no opset of ONNX"},
+        {"Relu", "", "", IFD_OK, ""},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         const struct message x = port("x", 1, two_by_three), y = port("y", 1, two_by_three);
         struct message g = {.size = 0}, n = node("F", "x", NULL, "y");
-        const struct message f = function(rows[i].op);
+        const struct message f = function(rows[i].op, rows[i].domain, rows[i].imports);
         text(&n, 7, "own");
         inner(&g, 1, &n);
         inner(&g, 11, &x);
