@@ -1,6 +1,8 @@
 /* Calls a reference kernel on constants. */
 #include "engine/ir/eval.h"
 
+#include <math.h>
+
 #include "engine/ir/shape.h"
 
 #define WORK_PER_BYTE 4.0 /* of what the arena may take: eval.h */
@@ -148,7 +150,12 @@ static double work_of(const struct ifd_graph *graph, const struct ifd_node *node
         const uint32_t w = node->input[def->weights->input];
         return in + out * products_of(def->weights, &graph->value[w].desc);
     }
-    return in + out * (def->multiplies ? largest : 1);
+    double terms = def->multiplies ? largest : 1;
+    if (def->terms) {
+        const struct ifd_shape *input = &graph->value[node->input[0]].desc.shape;
+        terms = fmin(terms, def->terms(node->attrs, input));
+    }
+    return in + out * terms;
 }
 
 /* Whether the model has as much left to be computed; it is spent then. */

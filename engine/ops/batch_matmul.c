@@ -193,6 +193,12 @@ static enum ifd_code batch_matmul_ref(const struct ifd_ref_call *call, struct if
     return IFD_OK;
 }
 
+static double batch_matmul_terms(const void *attrs, const struct ifd_shape *input)
+{
+    const struct ifd_batch_matmul_attrs *a = attrs;
+    return (double)input->dim[input->rank - (a->adj_x ? 2 : 1)];
+}
+
 static const struct ifd_attr_def batch_matmul_attrs[] = {
     {"adj_x", IFD_ATTR_BOOL, offsetof(struct ifd_batch_matmul_attrs, adj_x), 0, 0, 1},
     {"adj_y", IFD_ATTR_BOOL, offsetof(struct ifd_batch_matmul_attrs, adj_y), 0, 0, 1},
@@ -210,4 +216,5 @@ const struct ifd_op_def ifd_op_batch_matmul = {
     .infer = batch_matmul_infer,
     .ref = batch_matmul_ref,
     .multiplies = true,
+    .terms = batch_matmul_terms,
 };

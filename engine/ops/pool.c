@@ -256,6 +256,13 @@ static enum ifd_code max_pool2d_ref(const struct ifd_ref_call *call, struct ifd_
     return pool_ref(call, false, err);
 }
 
+static double pool_terms(const void *attrs, const struct ifd_shape *input)
+{
+    const struct ifd_pool2d_attrs *a = attrs;
+    (void)input;
+    return (double)a->filter_h * (double)a->filter_w;
+}
+
 static const struct ifd_attr_def pool2d_attrs[] = {
     IFD_WINDOW_ATTRS(struct ifd_pool2d_attrs, 1),
     {"filter_h", IFD_ATTR_INT, offsetof(struct ifd_pool2d_attrs, filter_h), 1, 1, INT32_MAX},
@@ -278,6 +285,7 @@ static const struct ifd_attr_def pool2d_attrs[] = {
         .scratch = pool_scratch,                                                                   \
         .ref = op##_ref,                                                                           \
         .multiplies = true,                                                                        \
+        .terms = pool_terms,                                                                       \
         .applies_activation = true,                                                                \
         .moves = (chooses),                                                                        \
     }

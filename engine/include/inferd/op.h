@@ -200,6 +200,10 @@ struct ifd_op_def {
     /** The time of ref may grow with the product of the sizes of an input and of the results, not
      *  with their sum. Not said of those with weights. */
     bool multiplies;
+
+    /** Of those: how many numbers of input 0 ref reads for an element of its result. NULL: up to all
+     *  numbers of the largest input. */
+    double (*terms)(const void *attrs, const struct ifd_shape *input);
 };
 
 /** Definition of an operator; NULL for a value outside the enum. Static. */

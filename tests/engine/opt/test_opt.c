@@ -60,6 +60,25 @@ static void an_output_may_become_constant(void)
     ifd_arena_finish(&f.arena);
 }
 
+/* Of two products of as many results, as angles of positions are, or square matrices. */
+static void products_are_computed_unless_they_take_long(void)
+{
+    static const float data[1 << 14] = {0};
+    for (int64_t depth = 1; depth <= 128; depth += 127) {
+        struct fixture f;
+        setup(&f);
+        f.arena.cap_bytes = (size_t)1 << 18; /* time for 2^20 numbers */
+        const uint32_t x = test_graph_f32(&f.graph, "x", SHAPE(1));
+        const uint32_t a = test_graph_constant(&f.graph, "a", SHAPE(1, 128, depth), data);
+        const uint32_t b = test_graph_constant(&f.graph, "b", SHAPE(1, depth, 128), data);
+        const uint32_t product = test_graph_op2(&f.graph, IFD_OP_BATCH_MATMUL, a, b, "product");
+        test_graph_io(&f.graph, x, test_graph_op2(&f.graph, IFD_OP_ADD, x, product, "y"));
+        optimize(&f, IFD_PASS_REQUIRED);
+        EXPECT_INT(f.graph.node_count, depth == 1 ? 1 : 2);
+        ifd_arena_finish(&f.arena);
+    }
+}
+
 static void half_float_weights_are_widened_once(void)
 {
     struct fixture f;
@@ -265,6 +284,7 @@ int main(int argc, char **argv)
     static const struct test_case cases[] = {
         T(nodes_of_constants_become_constants),
         T(an_output_may_become_constant),
+        T(products_are_computed_unless_they_take_long),
         T(half_float_weights_are_widened_once),
         T(nodes_that_reach_no_output_are_dropped),
         T(unused_inputs_stay),
