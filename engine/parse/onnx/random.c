@@ -37,7 +37,13 @@ static bool take_shape(struct ifd_onnx_call *call, struct ifd_shape *ret)
         *ret = ifd_build_desc(call->b, call->input[0])->shape;
     } else if (ifd_onnx_ints(call, "shape", &sizes)) {
         *ret = (struct ifd_shape){.rank = sizes.count};
-        memcpy(ret->dim, sizes.value, sizes.count * sizeof(*sizes.value));
+        for (uint32_t d = 0; d < sizes.count; d++) {
+            ret->dim[d] = sizes.value[d];
+            if (ret->dim[d] < 0) {
+                ifd_build_fail(call->b, IFD_CORRUPT, "attribute \"shape\" has the number %lld",
+                               (long long)ret->dim[d]);
+            }
+        }
     } else {
         ifd_build_fail(call->b, IFD_CORRUPT, "no shape");
     }

@@ -421,6 +421,86 @@ static void a_small_file_makes_no_large_tensor(void)
     expect_refused(&m, IFD_TOO_LARGE, "[1048576,1048576]");
 }
 
+static void add_f32(struct message *node, const char *name, float value)
+{
+    struct message a = {.size = 0};
+    text(&a, 1, name);
+    put_varint(&a, 2 << 3 | 5);
+    put(&a, &value, sizeof(value));
+    inner(node, 5, &a);
+}
+
+enum { DRAWN = 2000 };
+
+/* A graph's node whose result "y" has so many random numbers; seed < 0: none. */
+static void add_random(struct message *g, const char *op, const char *y, int64_t count, float seed)
+{
+    struct message n = {.size = 0}, shape = {.size = 0};
+    text(&n, 2, y);
+    text(&n, 4, op);
+    text(&shape, 1, "shape");
+    number(&shape, 8, (uint64_t)count);
+    inner(&n, 5, &shape);
+    add_f32(&n, strcmp(op, "RandomUniform") == 0 ? "low" : "mean", 2);
+    add_f32(&n, strcmp(op, "RandomUniform") == 0 ? "high" : "scale", 4);
+    if (seed >= 0) {
+        add_f32(&n, "seed", seed);
+    }
+    inner(g, 1, &n);
+}
+
+static void random_numbers_are_drawn_while_a_file_is_read(void)
+{
+    static const char *const y[] = {"a", "b", "c", "d", "e"};
+    struct message g = {.size = 0};
+    for (size_t i = 0; i < 5; i++) { /* two of the same seed, two of none */
+        const struct message out = port(y[i], 1, (const int64_t[]){DRAWN, 0});
+        add_random(&g, i < 4 ? "RandomUniform" : "RandomNormal", y[i], DRAWN, i < 2 ? 1 : -1);
+        inner(&g, 12, &out);
+    }
+    const struct message m = model(&g, 17);
+    const struct ifd_parse_options options = {.limits = &parse_limits};
+    struct ifd_parsed parsed = {0};
+    struct ifd_arena arena;
+    struct ifd_graph graph;
+    struct ifd_err err = {0};
+    ifd_arena_init(&arena, ifd_alloc_system(), 0);
+    ifd_graph_init(&graph, &arena);
+    REQUIRE_OK(ifd_parse((struct ifd_bytes){.data = m.data, .size = m.size}, &options, &graph,
+                         &parsed, &err),
+               &err);
+    REQUIRE(graph.output_count == 5);
+    const float *drawn[5];
+    for (uint32_t i = 0; i < 5; i++) {
+        const struct ifd_value *value = &graph.value[graph.output[i]];
+        double sum = 0, squares = 0;
+        REQUIRE(value->is_constant && value->data.size == DRAWN * sizeof(float));
+        drawn[i] = (const float *)(const void *)value->data.data;
+        for (size_t k = 0; k < DRAWN; k++) {
+            EXPECT(i == 4 || (drawn[i][k] >= 2 && drawn[i][k] <= 4));
+            sum += (double)drawn[i][k];
+            squares += (double)(drawn[i][k] * drawn[i][k]);
+        }
+        const double mean = sum / DRAWN, variance = squares / DRAWN - mean * mean;
+        EXPECT_CLOSE(mean, i < 4 ? 3 : 2, i < 4 ? 0.06 : 0.4);            /* more than four times */
+        EXPECT_CLOSE(variance, i < 4 ? 1.0 / 3 : 16, i < 4 ? 0.03 : 2.2); /* the deviation */
+    }
+    EXPECT_BYTES(drawn[0], drawn[1], DRAWN * sizeof(float));
+    EXPECT(memcmp(drawn[0], drawn[2], DRAWN * sizeof(float)) != 0);
+    EXPECT(memcmp(drawn[2], drawn[3], DRAWN * sizeof(float)) != 0);
+    ifd_arena_finish(&arena);
+}
+
+static void fewer_than_no_random_numbers_are_refused(void)
+{
+    const struct message y = port("y", 1, two_by_three);
+    struct message g = {.size = 0};
+    add_random(&g, "RandomNormal", "y", -5, 1);
+    inner(&g, 12, &y);
+    const struct message m = model(&g, 17);
+    expect_refused(&m, IFD_CORRUPT, "attribute \"shape\" has the number -5");
+}
+
 static void varints_end_at_64_bits(void)
 {
     static const uint8_t longest[] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01};
@@ -452,6 +532,8 @@ int main(int argc, char **argv)
         T(functions_that_call_themselves_or_nobody_are_refused),
         T(open_dimensions_are_declared_and_get_sizes),
         T(a_small_file_makes_no_large_tensor),
+        T(random_numbers_are_drawn_while_a_file_is_read),
+        T(fewer_than_no_random_numbers_are_refused),
         T(varints_end_at_64_bits),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
