@@ -96,8 +96,8 @@ static inline void ifd_fixed_from_real(double real, int32_t *ret_multiplier, int
     *ret_shift = shift;
 }
 
-/* Is a factor, which must be >= 0, so large that ifd_fixed_from_any counts its shift modulo 32? Such
- * a shift is not to be added to. */
+/* Is a factor, which must be >= 0, so large that ifd_fixed_from_any counts its shift modulo 32?
+ * Such a shift is not to be added to. */
 static inline bool ifd_fixed_wraps(double real)
 {
     return !(real < (double)(1 << 30));

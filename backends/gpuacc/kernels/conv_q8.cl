@@ -57,7 +57,8 @@ inline int scale_real(int sum, ulong mantissa, int shift)
     const ulong whole = left > 62  ? 0
                         : left > 0 ? (kept + (1UL << (left - 1))) >> left
                                    : kept << -left;
-    const int result = (int)min(whole, 1UL << 31); // INT_MIN: beyond 32 bits, as ifd_fixed_scale_real
+    // INT_MIN: beyond 32 bits, as ifd_fixed_scale_real
+    const int result = (int)min(whole, 1UL << 31);
     return sum < 0 && result != INT_MIN ? -result : result;
 }
 

@@ -201,8 +201,8 @@ struct ifd_op_def {
      *  with their sum. Not said of those with weights. */
     bool multiplies;
 
-    /** Of those: how many numbers of input 0 ref reads for an element of its result. NULL: up to all
-     *  numbers of the largest input. */
+    /** Of those: how many numbers of input 0 ref reads for an element of its result. NULL: up to
+     *  all numbers of the largest input. */
     double (*terms)(const void *attrs, const struct ifd_shape *input);
 };
 

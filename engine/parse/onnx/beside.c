@@ -106,7 +106,9 @@ static enum ifd_code find_place(struct ifd_onnx_places *places, struct ifd_arena
         return code;
     }
     struct ifd_onnx_place *at = &places->place[low];
-    memmove(at + 1, at, (places->count - low) * sizeof(*at));
+    for (uint32_t i = places->count; i > low; i--) {
+        places->place[i] = places->place[i - 1];
+    }
     *at = (struct ifd_onnx_place){.name = name, .file = given(places->beside, name)};
     places->count++;
     *ret = at->file;
