@@ -314,7 +314,7 @@ void add_operator(Random &random, fb::ModelT &model, fb::ModelT &other)
     const size_t first_code = model.operator_codes.size();
     for (auto *list : {&op->inputs, &op->outputs, &op->intermediates}) {
         for (int &at : *list) {
-            at += at >= 0 ? (int)first_tensor : 0;
+            at = at >= 0 ? (int)((uint32_t)at + (uint32_t)first_tensor) : at; // any number may come
         }
     }
     op->opcode_index += (uint32_t)first_code;
