@@ -2,6 +2,7 @@
 #include "backends/gpuacc/cache.h"
 #include "backends/gpuacc/program.h"
 #include "engine/base/file.h"
+#include "tests/backends/gpuacc/run_f.h"
 #include "tests/support/folder.h"
 #include "tests/support/test.h"
 
@@ -28,26 +29,6 @@ struct start {
     int32_t number; /* that the kernel writes */
 };
 
-static int32_t run(const struct ifd_device *device, const struct ifd_gpu_program *program)
-{
-    const struct ifd_cl *cl = &device->cl;
-    const size_t items = 1;
-    int32_t number = 0;
-    cl_int error = CL_SUCCESS;
-    cl_mem buffer =
-        cl->CreateBuffer(device->context, CL_MEM_READ_WRITE, sizeof(number), NULL, &error);
-    cl_kernel kernel = ifd_gpu_create_kernel(device, program, "f", &error);
-    REQUIRE(buffer && kernel);
-    REQUIRE(cl->SetKernelArg(kernel, 0, sizeof(buffer), &buffer) == CL_SUCCESS);
-    REQUIRE(cl->EnqueueNDRangeKernel(device->queue, kernel, 1, NULL, &items, NULL, 0, NULL, NULL) ==
-            CL_SUCCESS);
-    REQUIRE(cl->EnqueueReadBuffer(device->queue, buffer, CL_TRUE, 0, sizeof(number), &number, 0,
-                                  NULL, NULL) == CL_SUCCESS);
-    (void)cl->ReleaseKernel(kernel);
-    (void)cl->ReleaseMemObject(buffer);
-    return number;
-}
-
 static struct start start(const char *folder, const char *defines)
 {
     const struct ifd_gpu_options options = {.cache = folder};
@@ -61,7 +42,7 @@ static struct start start(const char *folder, const char *defines)
     struct ifd_gpu_program *program = NULL;
     REQUIRE_OK(ifd_gpu_program(device, &file, defines, &program, &err), &err);
     REQUIRE_OK(ifd_gpu_build_programs(device, &program, 1, false, &err), &err);
-    const struct start start = {program->is_cached, run(device, program)};
+    const struct start start = {program->is_cached, run_f(device, program)};
     ifd_gpu_close(device);
     return start;
 }
@@ -123,8 +104,8 @@ static struct start start_with_two(const char *folder, bool is_first_there)
         REQUIRE_OK(ifd_gpu_build_programs(device, set, 1, false, &err), &err);
     }
     REQUIRE_OK(ifd_gpu_build_programs(device, set, 2, false, &err), &err);
-    EXPECT_INT(run(device, set[0]), 3);
-    const struct start start = {set[1]->is_cached, run(device, set[1])};
+    EXPECT_INT(run_f(device, set[0]), 3);
+    const struct start start = {set[1]->is_cached, run_f(device, set[1])};
     ifd_gpu_close(device);
     return start;
 }

@@ -1,6 +1,7 @@
 /* Kernels of all files, with all definitions that kernel_list.inc knows, as one program. */
 #include "backends/gpuacc/kernels.h"
 #include "backends/gpuacc/merge.h"
+#include "tests/backends/gpuacc/run_f.h"
 #include "tests/support/test.h"
 
 #include <stdio.h>
@@ -130,26 +131,6 @@ static struct ifd_gpu_program *note(struct ifd_device *device, const struct ifd_
     return program;
 }
 
-static int32_t run(const struct ifd_device *device, const struct ifd_gpu_program *program)
-{
-    const struct ifd_cl *cl = &device->cl;
-    const size_t items = 1;
-    int32_t number = 0;
-    cl_int error = CL_SUCCESS;
-    cl_mem buffer =
-        cl->CreateBuffer(device->context, CL_MEM_READ_WRITE, sizeof(number), NULL, &error);
-    cl_kernel kernel = ifd_gpu_create_kernel(device, program, "f", &error);
-    REQUIRE(buffer && kernel);
-    REQUIRE(cl->SetKernelArg(kernel, 0, sizeof(buffer), &buffer) == CL_SUCCESS);
-    REQUIRE(cl->EnqueueNDRangeKernel(device->queue, kernel, 1, NULL, &items, NULL, 0, NULL, NULL) ==
-            CL_SUCCESS);
-    REQUIRE(cl->EnqueueReadBuffer(device->queue, buffer, CL_TRUE, 0, sizeof(number), &number, 0,
-                                  NULL, NULL) == CL_SUCCESS);
-    (void)cl->ReleaseKernel(kernel);
-    (void)cl->ReleaseMemObject(buffer);
-    return number;
-}
-
 static void each_of_them_has_its_own_names_and_definitions(void)
 {
     struct ifd_device *device = open_device();
@@ -164,7 +145,7 @@ static void each_of_them_has_its_own_names_and_definitions(void)
     REQUIRE_OK(ifd_gpu_build_programs(device, set, 3, true, &err), &err);
     EXPECT(!set[2]->is_merged); /* the others were there */
     for (int i = 0; i < 3; i++) {
-        EXPECT_INT(run(device, set[i]), i + 1);
+        EXPECT_INT(run_f(device, set[i]), i + 1);
     }
     ifd_gpu_close(device);
 }
@@ -182,8 +163,8 @@ static void one_that_does_not_build_leaves_the_others(void)
     EXPECT_HAS(err.text, "no_such_name");
     EXPECT_CODE(ifd_gpu_program(device, &broken, "", &again, &later), IFD_UNSUPPORTED, &later);
     EXPECT_TEXT(later.text, err.text);
-    EXPECT_INT(run(device, set[0]), 1);
-    EXPECT_INT(run(device, set[2]), 2);
+    EXPECT_INT(run_f(device, set[0]), 1);
+    EXPECT_INT(run_f(device, set[2]), 2);
     ifd_gpu_close(device);
 }
 
