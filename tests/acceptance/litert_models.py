@@ -800,3 +800,150 @@ def composite():
     m.first.op(B.STABLEHLO_COMPOSITE, [x], [y],
                more=(schema.BuiltinOptions2.StableHLOCompositeOptions, made))
     return m
+
+
+# ---- subgraphs in which data decides shapes ----
+
+
+class Flow(Model):
+    """A model whose subgraphs are made by functions of their input tensors."""
+
+    def body(self, inputs, outputs, fill):
+        graph = self.graph()
+        graph.ports(inputs, outputs)
+        fill(graph)
+        keep.extend((*inputs, *outputs))
+        return len(self.model.subgraphs) - 1
+
+    def branch(self, condition, inputs, outputs, bodies):
+        made = options(schema.IfOptionsT, thenSubgraphIndex=bodies[0], elseSubgraphIndex=bodies[1])
+        self.first.op(B.IF, [condition, *inputs], outputs, O.IfOptions, made)
+
+    def loop(self, inputs, outputs, condition, body):
+        made = options(schema.WhileOptionsT, condSubgraphIndex=condition, bodySubgraphIndex=body)
+        self.first.op(B.WHILE, inputs, outputs, O.WhileOptions, made)
+
+
+def positive(graph, x, y, shape):
+    """y: the elements of x above 0."""
+    mask, at = Tensor("bool", shape), Tensor("s64")
+    keep.extend((mask, at))
+    graph.op(B.GREATER, [x, real_zero()], [mask], O.GreaterOptions, schema.GreaterOptionsT())
+    graph.op(B.WHERE, [mask], [at], O.WhereOptions, schema.WhereOptionsT())
+    graph.op(B.GATHER_ND, [x, at], [y], O.GatherNdOptions, schema.GatherNdOptionsT())
+
+
+def real_zero():
+    zero = Tensor("f32", data=0.0, constant=True)
+    keep.append(zero)
+    return zero
+
+
+def condition_of(m, x, shape):
+    """Is the sum of x above 0?"""
+    total, condition = Tensor("f32", []), Tensor("bool", [])
+    keep.extend((total, condition))
+    m.first.op(B.SUM, [x, ints(list(range(len(shape))))], [total], O.ReducerOptions,
+               schema.ReducerOptionsT())
+    m.first.op(B.GREATER, [total, real_zero()], [condition], O.GreaterOptions,
+               schema.GreaterOptionsT())
+    return condition
+
+
+@model
+def branch_finds():
+    """One branch gives the elements above 0, the other all; then both are doubled."""
+    m, shape = Flow(), [4, 3]
+    x, found, y = real(*shape), Tensor("f32"), Tensor("f32")
+    m.first.ports([x], [y])
+    a, b, c, d = (Tensor("f32", s) for s in (shape, [], shape, []))
+    finds = m.body([a], [b], lambda g: positive(g, a, b, shape))
+    all_of = m.body([c], [d], lambda g: g.op(B.RESHAPE, [c, ints([-1])], [d], O.ReshapeOptions,
+                                             options(schema.ReshapeOptionsT, newShape=[-1])))
+    m.branch(condition_of(m, x, shape), [x], [found], (finds, all_of))
+    m.first.op(B.ADD, [found, found], [y], O.AddOptions, schema.AddOptionsT())
+    return m
+
+
+@model
+def loop_grows():
+    """Three turns, each of which appends the elements above a number that falls."""
+    return growing_loop(lambda m, i: i)
+
+
+@model
+def loop_grows_by_data():
+    """As many turns as the data says."""
+    def start(m, i):
+        wide, turns = Tensor("s32", [1]), Tensor("s32", [])
+        keep.extend((wide, turns))
+        m.first.op(B.SUM, [m.first.inputs[1], ints([0])], [turns], O.ReducerOptions,
+                   schema.ReducerOptionsT())
+        return turns
+    return growing_loop(start, by_data=True)
+
+
+def growing_loop(start, by_data=False):
+    m, n = Flow(), 6
+    x, y = real(n), Tensor("f32")
+    asked = Tensor("s32", [2])
+    asked.range = (0, 2)
+    count, values, last = Tensor("s32", []), Tensor("f32"), Tensor("f32", [n])
+    m.first.ports([x, asked] if by_data else [x], [y])
+    begin = start(m, ints(0))
+    i0, v0, x0 = Tensor("s32", []), Tensor("f32", [0]), Tensor("f32", [n])
+    c0 = Tensor("bool", [])
+    condition = m.body([i0, v0, x0], [c0],
+                       lambda g: g.op(B.LESS, [i0, ints(3)], [c0], O.LessOptions,
+                                      schema.LessOptionsT()))
+    i1, v1, x1 = Tensor("s32", []), Tensor("f32"), Tensor("f32", [n])
+    i2, v2, x2 = Tensor("s32", []), Tensor("f32"), Tensor("f32", [n])
+    more = Tensor("f32")
+
+    def turn(g):
+        g.op(B.ADD, [i1, ints(1)], [i2], O.AddOptions, schema.AddOptionsT())
+        g.op(B.ADD, [x1, Tensor("f32", data=0.3, constant=True)], [x2], O.AddOptions,
+             schema.AddOptionsT())
+        keep.append(more)
+        positive(g, x2, more, [n])
+        g.op(B.CONCATENATION, [v1, more], [v2], O.ConcatenationOptions,
+             options(schema.ConcatenationOptionsT, axis=0))
+
+    body = m.body([i1, v1, x1], [i2, v2, x2], turn)
+    nothing = Tensor("f32", [0], np.zeros(0), constant=True)
+    m.loop([begin, nothing, x], [count, values, last], condition, body)
+    m.first.op(B.ADD, [values, real_one()], [y], O.AddOptions, schema.AddOptionsT())
+    keep.extend((count, values, last, nothing))
+    return m
+
+
+def real_one():
+    one_ = Tensor("f32", data=1.0, constant=True)
+    keep.append(one_)
+    return one_
+
+
+@model
+def call_finds_twice():
+    """Different elements of those above 0: two questions in a subgraph that is called."""
+    m, n = Flow(), 12
+    x, y, at = Tensor("s32", [n]), Tensor("s32"), Tensor("s32")
+    x.range = (-4, 5)
+    m.first.ports([x], [y, at])
+    a, mask, where = Tensor("s32", [n]), Tensor("bool", [n]), Tensor("s64")
+    found, b, c = Tensor("s32"), Tensor("s32"), Tensor("s32")
+    keep.extend((mask, where, found))
+
+    def fill(g):
+        g.op(B.GREATER, [a, ints(0)], [mask], O.GreaterOptions, schema.GreaterOptionsT())
+        g.op(B.WHERE, [mask], [where], O.WhereOptions, schema.WhereOptionsT())
+        g.op(B.GATHER_ND, [a, where], [found], O.GatherNdOptions, schema.GatherNdOptionsT())
+        g.op(B.UNIQUE, [found], [b, c], O.UniqueOptions,
+             options(schema.UniqueOptionsT, idxOutType=schema.TensorType.INT32))
+
+    inner = m.body([a], [b, c], fill)
+    made = options(schema.StableHLOCompositeOptionsT, name="found", version=1,
+                   decompositionSubgraphIndex=inner, compositeAttributes=[])
+    m.first.op(B.STABLEHLO_COMPOSITE, [x], [y, at],
+               more=(schema.BuiltinOptions2.StableHLOCompositeOptions, made))
+    return m

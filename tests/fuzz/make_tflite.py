@@ -595,6 +595,25 @@ def if_asked():
 
 
 @good
+def found_in_branch():
+    """if (c) y = the elements of x that are not 0; else y = |x| as a row."""
+    m = branches(None)
+    m.graph["tensors"][2] |= {"shape": [1], "shape_signature": [-1]}
+    for g, builtin in ((Subgraph.of(m, 1), "WHERE"), (Subgraph.of(m, 2), "RESHAPE")):
+        g.graph["tensors"][1] |= {"shape": [1], "shape_signature": [-1]}
+        if builtin == "WHERE":
+            g.graph["operators"].clear()
+            at = g.tensor("at", [1, 2], "INT64", shape_signature=[-1, 2])
+            g.op("WHERE", [0], [at])
+            g.op("GATHER_ND", [0, at], [1])
+        else:
+            a = g.tensor("a", [1, 2])
+            g.graph["operators"][0]["outputs"] = [a]
+            g.op("RESHAPE", [a, g.tensor("row", [1], "INT32", s32(-1))], [1])
+    return m
+
+
+@good
 def call():
     m = branches(b"\0")
     m.graph["operators"][0] = m.op("CALL", [0], [2], "Call", {"subgraph": 1})
@@ -1356,14 +1375,11 @@ def signature_subgraph(m):
     m.value["signature_defs"][0]["subgraph_index"] = 1
 
 
-@bad("if_asked")
-def size_of_data_in_a_branch(m):
-    """A graph that runs as a whole cannot stop in the middle."""
-    g = Subgraph.of(m, 1)
-    g.graph["operators"].clear()
-    at = g.tensor("at", [1, 2], "INT64", shape_signature=[-1, 2])
-    g.op("WHERE", [0], [at])
-    g.op("GATHER_ND", [0, at], [1])
+@bad("variable")
+def size_of_data_beside_variables(m):
+    at = m.tensor("at", [1, 2], "INT64", shape_signature=[-1, 2])
+    m.op("WHERE", [m.graph["outputs"][0]], [at])
+    m.graph["outputs"] = [m.graph["operators"][-1]["outputs"][0]]
 
 
 @bad("resize_bilinear")

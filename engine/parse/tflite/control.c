@@ -1,6 +1,7 @@
 /* IF, WHILE, CALL and STABLEHLO_COMPOSITE (a call, too). What is decided while the file is read is
  * built in place: a loop becomes its turns. Otherwise the subgraphs become graphs of their own,
- * which a node names. */
+ * which a node names. Where these would need content that only a run computes, or shapes differ,
+ * they are built in place after all: runs say which branch, and whether there is one more turn. */
 #include "engine/ir/verify.h"
 #include "engine/parse/tflite/tflite_build.h"
 
@@ -26,7 +27,42 @@ struct control {
     const uint32_t *subgraph;
     uint32_t *input, *output;
     uint32_t input_count, output_count;
+    bool asks; /* for conditions that are not known */
 };
+
+/* ---- what can be taken back ---- */
+
+/* Where the graph ended: what was built behind it can go. */
+struct mark {
+    struct ifd_graph *next;
+    uint32_t node_count, value_count, asked;
+};
+
+static struct mark mark(const struct ifd_tflite_build *b)
+{
+    return (struct mark){b->main->next, b->graph->node_count, b->graph->value_count, b->asked};
+}
+
+static void go_back(struct ifd_tflite_build *b, struct mark mark)
+{
+    b->main->next = mark.next;
+    b->graph->node_count = mark.node_count;
+    b->graph->value_count = mark.value_count;
+    b->asked = mark.asked;
+}
+
+/* Can what failed as a graph of its own be built in place? Forgets the failure then. */
+static bool may_build_in_place(struct control *c, enum ifd_code code, struct mark mark)
+{
+    struct ifd_tflite_build *b = c->b;
+    if (code == IFD_OK || !b->is_stuck || !ifd_tflite_can_cut(b)) {
+        return false;
+    }
+    go_back(b, mark);
+    b->is_stuck = false;
+    c->asks = true;
+    return true;
+}
 
 /* ---- conditions ---- */
 
@@ -46,12 +82,20 @@ static bool is_true_in(const struct ifd_graph *graph, uint32_t value)
     return v->is_constant && v->data.size > 0 && v->data.data[0] != 0;
 }
 
-/* Is it known while the file is read? */
+/* Is it known while the file is read, or has a run found it? */
 static bool is_known(const struct control *c, uint32_t value, bool *ret_is_true)
 {
-    const struct ifd_value *v = &c->b->graph->value[value];
-    *ret_is_true = is_true_in(c->b->graph, value);
+    const bool asks = c->asks && !c->b->graph->value[value].is_constant;
+    const uint32_t known = asks ? ifd_tflite_ask(c->b, value) : value;
+    const struct ifd_value *v = &c->b->graph->value[known != IFD_NONE ? known : value];
+    *ret_is_true = v->is_constant && v->data.size > 0 && v->data.data[0] != 0;
     return v->is_constant && v->data.size > 0;
+}
+
+static enum ifd_code fail_unknown(const struct control *c)
+{
+    return ifd_fail(c->b->err, IFD_UNSUPPORTED,
+                    "a condition that only a run computes decides a shape");
 }
 
 /* ---- graphs of their own ---- */
@@ -126,26 +170,12 @@ static enum ifd_code add_node(const struct control *c, enum ifd_op op, const voi
     memcpy((void *)(uintptr_t)node->attrs, attrs, ifd_op_def(op)->attrs_bytes);
     node->source_index = (uint32_t)(c->op - b->g->op);
     node->source_name = b->model->opcode[c->op->opcode_index].builtin_name;
-    return ifd_graph_infer_node(b->graph, b->graph->node_count - 1, b->err);
+    code = ifd_graph_infer_node(b->graph, b->graph->node_count - 1, b->err);
+    b->is_stuck = b->is_stuck || code == IFD_INVALID; /* shapes differ or change */
+    return code;
 }
 
 /* ---- WHILE ---- */
-
-/* Where the graph ended: what was built behind it can go. */
-struct mark {
-    uint32_t node_count, value_count;
-};
-
-static struct mark mark(const struct ifd_graph *graph)
-{
-    return (struct mark){graph->node_count, graph->value_count};
-}
-
-static void go_back(struct ifd_graph *graph, struct mark mark)
-{
-    graph->node_count = mark.node_count;
-    graph->value_count = mark.value_count;
-}
 
 /* One turn: carries the values through the body while the condition is true. */
 static enum ifd_code turn(const struct control *c, uint32_t *carried, uint32_t *next,
@@ -173,7 +203,7 @@ static enum ifd_code turn(const struct control *c, uint32_t *carried, uint32_t *
 static enum ifd_code unroll(const struct control *c, struct ifd_arena *scratch, bool *ret_is_done)
 {
     struct ifd_tflite_build *b = c->b;
-    const struct mark before = mark(b->graph);
+    const struct mark before = mark(b);
     uint32_t *next = ifd_arena_take_array(scratch, c->input_count, sizeof(*next));
     bool known = true, goes_on = true;
     enum ifd_code code =
@@ -183,14 +213,17 @@ static enum ifd_code unroll(const struct control *c, struct ifd_arena *scratch, 
         code = turn(c, c->output, next, &known, &goes_on);
     }
     *ret_is_done = code == IFD_OK && known;
+    if (c->asks) {
+        return code == IFD_OK && !known ? fail_unknown(c) : code;
+    }
     if (code == IFD_TOO_LARGE && b->is_exhausted) {
         code = IFD_OK; /* as a loop it is small; no other one is tried */
         b->keeps_loops = true;
         b->is_exhausted = false;
         b->operators_left = IFD_TFLITE_INLINED_MAX;
     }
-    if (!*ret_is_done) {
-        go_back(b->graph, before);
+    if (code == IFD_OK && !*ret_is_done) {
+        go_back(b, before);
     }
     return code;
 }
@@ -222,18 +255,21 @@ static enum ifd_code build_loop(const struct control *c)
     return code == IFD_OK ? add_node(c, IFD_OP_LOOP, &attrs, attrs.body) : code;
 }
 
-static enum ifd_code build_while(const struct control *c, struct ifd_arena *scratch)
+static enum ifd_code build_while(struct control *c, struct ifd_arena *scratch)
 {
+    const struct mark before = mark(c->b);
     bool is_done = false;
     if (c->output_count != c->input_count) {
         return ifd_fail(c->b->err, IFD_CORRUPT, "%u inputs and %u outputs, expected as many",
                         c->input_count, c->output_count);
     }
-    const enum ifd_code code = c->b->keeps_loops ? IFD_OK : unroll(c, scratch, &is_done);
+    enum ifd_code code = c->b->keeps_loops ? IFD_OK : unroll(c, scratch, &is_done);
     if (code != IFD_OK || is_done) {
         return code;
     }
-    return build_loop(c);
+    c->b->is_stuck = false;
+    code = build_loop(c);
+    return may_build_in_place(c, code, before) ? unroll(c, scratch, &is_done) : code;
 }
 
 /* ---- IF ---- */
@@ -249,21 +285,32 @@ static enum ifd_code build_cond(const struct control *c)
     return code == IFD_OK ? add_node(c, IFD_OP_COND, &attrs, attrs.branch[0]) : code;
 }
 
-static enum ifd_code build_if(const struct control *c)
+static enum ifd_code build_branch(const struct control *c, bool is_true)
 {
+    return ifd_tflite_inline(c->b, c->subgraph[is_true ? 0 : 1], c->input + 1, c->input_count - 1,
+                             c->output, c->output_count);
+}
+
+static enum ifd_code build_if(struct control *c)
+{
+    const struct mark before = mark(c->b);
     bool is_true = false;
     if (c->input_count == 0 || c->input[0] == IFD_NONE) {
         return ifd_fail(c->b->err, IFD_CORRUPT, "no condition");
     }
-    const enum ifd_code code = check_condition(c, c->input[0]);
+    enum ifd_code code = check_condition(c, c->input[0]);
     if (code != IFD_OK) {
         return code;
     }
     if (is_known(c, c->input[0], &is_true)) {
-        return ifd_tflite_inline(c->b, c->subgraph[is_true ? 0 : 1], c->input + 1,
-                                 c->input_count - 1, c->output, c->output_count);
+        return build_branch(c, is_true);
     }
-    return build_cond(c);
+    c->b->is_stuck = false;
+    code = build_cond(c);
+    if (!may_build_in_place(c, code, before)) {
+        return code;
+    }
+    return is_known(c, c->input[0], &is_true) ? build_branch(c, is_true) : fail_unknown(c);
 }
 
 /* ---- all ---- */

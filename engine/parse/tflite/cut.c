@@ -1,53 +1,87 @@
 /* Results whose size the data decides. An operator needs content that is no constant; the graph
  * then ends before it (struct ifd_cut), a run computes the content, and reading goes on with the
  * same operator. Its own results lie in front of the cut if only their size is unknown (struct
- * ifd_tflite_room). Operators of the model's subgraph alone can do so, in a model without
- * variables: those of other subgraphs have no place to go on from. */
+ * ifd_tflite_room).
+ *
+ * Subgraphs have no place to go on from: the operator of the model's subgraph that names them is
+ * built anew each time. Their questions have numbers, and those that a run has answered are found
+ * among the values that reading goes on with. Models with variables have no cuts. */
 #include "engine/parse/cut.h"
 
 #include <string.h>
 
 #include "engine/parse/tflite/composite.h"
 
-/* Ids of values: tensors by their number; the results of the operator behind these. */
-#define ANSWER ((uint64_t)1 << 32)
+/* Ids of values: tensors by their number; behind these the answers, by the number of the question
+ * and that of the result. */
+#define ANSWER ((uint64_t)1 << 63)
 
 static const struct ifd_desc s64 = {.dtype = IFD_S64};
 
+static uint64_t answer_id(uint32_t question, uint32_t result)
+{
+    return ANSWER | (uint64_t)question << 8 | result;
+}
+
+/* The value of an answer, IFD_NONE if it is not known. */
+static uint32_t find_answer(const struct ifd_tflite_build *b, uint32_t question, uint32_t result)
+{
+    const struct ifd_resume *resume = b->options->resume;
+    for (uint32_t i = 0; resume && b->node == resume->node && i < resume->value_count; i++) {
+        if (resume->value[i].id == answer_id(question, result)) {
+            return b->resumed[i];
+        }
+    }
+    return IFD_NONE;
+}
+
+/* ---- questions ---- */
+
 bool ifd_tflite_can_cut(const struct ifd_tflite_build *b)
 {
-    return b->depth == 0 && b->graph == b->main && b->variable_count == 0;
+    return b->graph == b->main && b->variable_count == 0;
+}
+
+/* An operand of an operator of the model's subgraph: its tensor will be the constant. */
+static bool is_operand(const struct ifd_tflite_build *b, uint32_t value)
+{
+    const struct ifd_tflite_ints *input = &b->g->op[b->node].input;
+    for (uint32_t i = 0; b->depth == 0 && i < input->count; i++) {
+        if (input->value[i] >= 0 && b->value_of[input->value[i]] == value) {
+            return true;
+        }
+    }
+    return false;
 }
 
 uint32_t ifd_tflite_ask(void *context, uint32_t value)
 {
     struct ifd_tflite_build *b = context;
-    const struct ifd_tflite_ints *input = &b->g->op[b->node].input;
-    for (uint32_t i = 0; ifd_tflite_can_cut(b) && i < input->count; i++) {
-        if (input->value[i] >= 0 && b->value_of[input->value[i]] == value) {
-            b->wanted = value;
-            b->room_count = 0;
-        }
+    if (!ifd_tflite_can_cut(b)) {
+        b->is_stuck = true;
+        return IFD_NONE;
     }
-    return IFD_NONE;
+    const uint32_t question = is_operand(b, value) ? IFD_NONE : b->asked++;
+    const uint32_t known = question == IFD_NONE ? IFD_NONE : find_answer(b, question, 0);
+    if (known == IFD_NONE) {
+        b->wanted = value;
+        b->question = question;
+        b->room_count = 0;
+    }
+    return known;
 }
 
 /* ---- results of the operator ---- */
 
 bool ifd_tflite_is_found(struct ifd_tflite_build *b, uint32_t *ret, uint32_t count)
 {
-    const struct ifd_resume *resume = b->options->resume;
-    uint32_t found = 0;
-    if (!ifd_tflite_can_cut(b) || !resume || b->node != resume->node) {
-        return false;
+    bool is_found = ifd_tflite_can_cut(b);
+    for (uint32_t i = 0; is_found && i < count; i++) {
+        ret[i] = find_answer(b, b->asked, i);
+        is_found = ret[i] != IFD_NONE;
     }
-    for (uint32_t i = 0; i < resume->value_count; i++) {
-        if (resume->value[i].id >= ANSWER && resume->value[i].id - ANSWER < count) {
-            ret[resume->value[i].id - ANSWER] = b->resumed[i];
-            found++;
-        }
-    }
-    return found == count;
+    b->asked += is_found ? 1 : 0;
+    return is_found;
 }
 
 void ifd_tflite_cut(struct ifd_tflite_build *b, struct ifd_builder *builder, uint32_t size,
@@ -57,13 +91,16 @@ void ifd_tflite_cut(struct ifd_tflite_build *b, struct ifd_builder *builder, uin
     int64_t found = 0;
     if (content.size >= sizeof(found)) {
         memcpy(&found, content.data, sizeof(found));
+        b->asked++;
         for (uint32_t i = 0; i < count; i++) {
             room[i].value = ifd_cut_front(builder, room[i].value, room[i].axis, found);
         }
     } else if (builder->code == IFD_OK) {
         ifd_build_fail(builder, IFD_UNSUPPORTED,
-                       "the size of its result depends on data, in a subgraph or beside variables");
-        b->wanted = ifd_tflite_can_cut(b) ? size : IFD_NONE;
+                       "the size of its result depends on data, beside variables");
+        b->is_stuck = !ifd_tflite_can_cut(b);
+        b->wanted = b->is_stuck ? IFD_NONE : size;
+        b->question = b->asked;
         b->room_count = count;
         memcpy(b->room, room, count * sizeof(*room));
     }
@@ -139,11 +176,26 @@ static void add_tensors(const struct ifd_tflite_build *b, struct ifd_cutter *cut
         if (!used[t] || b->value_of[t] == IFD_NONE || is_in_file(b, t)) {
             continue;
         }
-        const bool is_wanted = b->room_count == 0 && b->value_of[t] == b->wanted;
+        const bool is_wanted = b->question == IFD_NONE && b->value_of[t] == b->wanted;
         ifd_cut_add(cutter, t, is_wanted ? wanted : b->value_of[t])->is_wanted = is_wanted;
     }
+}
+
+/* Of earlier questions of the same node, and of this one. */
+static void add_answers(const struct ifd_tflite_build *b, struct ifd_cutter *cutter,
+                        uint32_t wanted)
+{
+    const struct ifd_resume *resume = b->options->resume;
+    for (uint32_t i = 0; resume && b->node == resume->node && i < resume->value_count; i++) {
+        if ((resume->value[i].id & ANSWER) != 0) {
+            (void)ifd_cut_add(cutter, resume->value[i].id, b->resumed[i]);
+        }
+    }
+    if (b->room_count == 0 && b->question != IFD_NONE) {
+        ifd_cut_add(cutter, answer_id(b->question, 0), wanted)->is_wanted = true;
+    }
     for (uint32_t i = 0; i < b->room_count; i++) {
-        ifd_cut_add(cutter, ANSWER + i, b->room[i].value)->axis = b->room[i].axis;
+        ifd_cut_add(cutter, answer_id(b->question, i), b->room[i].value)->axis = b->room[i].axis;
     }
 }
 
@@ -163,10 +215,13 @@ static enum ifd_code take_cut(struct ifd_tflite_build *b, struct ifd_cut *cut)
     for (uint32_t i = b->node; i < b->g->op_count; i++) {
         mark_tensors(b, &b->g->op[i].input, used);
     }
-    enum ifd_code code = ifd_cut_begin(
-        &cutter, b->scratch, (size_t)b->g->tensor_count + IFD_TFLITE_ROOMS, wanted, b->err);
+    const struct ifd_resume *resume = b->options->resume;
+    const size_t most = (size_t)b->g->tensor_count + IFD_TFLITE_ROOMS + 1;
+    enum ifd_code code = ifd_cut_begin(&cutter, b->scratch,
+                                       most + (resume ? resume->value_count : 0), wanted, b->err);
     if (code == IFD_OK) {
         add_tensors(b, &cutter, used, wanted);
+        add_answers(b, &cutter, wanted);
         code = ifd_cut_end(&cutter, b->err);
     }
     return code;

@@ -158,17 +158,17 @@ static enum ifd_code take_operands(struct ifd_tflite_build *b, const struct ifd_
     return code;
 }
 
-/* An input that decides the shape of the result, and is no constant. */
-static enum ifd_code check_shape_inputs(struct ifd_tflite_build *b,
+/* An input that decides the shape of the result, and is no constant, is wanted. */
+static enum ifd_code check_shape_inputs(const struct ifd_tflite_build *b,
                                         const struct ifd_tflite_rule *rule,
-                                        const struct operands *o)
+                                        const struct operands *o, uint32_t *ret_wanted)
 {
     const uint32_t wanted = ifd_op_def(rule->op)->shape_inputs;
     for (uint32_t i = 0; i < o->kept_count && i < 32; i++) {
         const uint32_t value = o->kept[i];
         if ((wanted & IFD_BIT(i)) != 0 && value != IFD_NONE &&
             !b->graph->value[value].is_constant) {
-            b->wanted = ifd_tflite_can_cut(b) ? value : IFD_NONE;
+            *ret_wanted = value;
             return ifd_fail(b->err, IFD_UNSUPPORTED,
                             "input %u " NAME_FORMAT
                             " decides the output's shape and is not constant",
@@ -178,13 +178,13 @@ static enum ifd_code check_shape_inputs(struct ifd_tflite_build *b,
     return IFD_OK;
 }
 
-/* What the rule lacks, a run behind a cut can find. */
-static enum ifd_code read_attributes(struct ifd_tflite_build *b,
+/* An input that the rule reads, and is no constant, is wanted. */
+static enum ifd_code read_attributes(const struct ifd_tflite_build *b,
                                      const struct ifd_tflite_operator *op,
                                      const struct ifd_tflite_rule *rule,
-                                     const struct operands *operands, struct ifd_node *node)
+                                     const struct operands *operands, struct ifd_node *node,
+                                     uint32_t *ret_wanted)
 {
-    uint32_t wanted = IFD_NONE;
     const struct ifd_tflite_call call = {.graph = b->graph,
                                          .def = ifd_op_def(rule->op),
                                          .attrs = (void *)node->attrs, /* not yet shared */
@@ -192,12 +192,8 @@ static enum ifd_code read_attributes(struct ifd_tflite_build *b,
                                          .input = operands->input,
                                          .input_count = op->input.count,
                                          .output_count = op->output.count,
-                                         .wanted = &wanted};
-    const enum ifd_code code = rule->read ? rule->read(&call, b->err) : IFD_OK;
-    if (code != IFD_OK && ifd_tflite_can_cut(b)) {
-        b->wanted = wanted;
-    }
-    return code;
+                                         .wanted = ret_wanted};
+    return rule->read ? rule->read(&call, b->err) : IFD_OK;
 }
 
 /* Few integers from few integers, as in computations of shapes and in conditions of loops. */
@@ -255,8 +251,9 @@ static void take_back(struct ifd_tflite_build *b, const struct ifd_tflite_operat
     }
 }
 
-static enum ifd_code build_node(struct ifd_tflite_build *b, uint32_t index,
-                                const struct ifd_tflite_rule *rule, struct ifd_arena *scratch)
+static enum ifd_code try_node(struct ifd_tflite_build *b, uint32_t index,
+                              const struct ifd_tflite_rule *rule, struct ifd_arena *scratch,
+                              uint32_t *ret_wanted)
 {
     const struct ifd_tflite_operator *op = &b->g->op[index];
     struct operands operands = {0};
@@ -267,7 +264,7 @@ static enum ifd_code build_node(struct ifd_tflite_build *b, uint32_t index,
         code = take_operands(b, op, rule, scratch, &operands);
     }
     if (code == IFD_OK) {
-        code = check_shape_inputs(b, rule, &operands);
+        code = check_shape_inputs(b, rule, &operands, ret_wanted);
     }
     if (code == IFD_OK) {
         code = ifd_graph_add_node(b->graph, rule->op, operands.kept, operands.kept_count,
@@ -277,10 +274,36 @@ static enum ifd_code build_node(struct ifd_tflite_build *b, uint32_t index,
         const struct ifd_tflite_opcode *opcode = &b->model->opcode[op->opcode_index];
         node->source_index = index;
         node->source_name = rule->custom ? rule->custom : opcode->builtin_name;
-        code = read_attributes(b, op, rule, &operands, node);
+        code = read_attributes(b, op, rule, &operands, node, ret_wanted);
     }
     if (code != IFD_OK) {
         take_back(b, op, node_count, value_count);
+    }
+    return code;
+}
+
+/* Operands whose value is wanted become what a run has found. False: none has. */
+static bool learn(struct ifd_tflite_build *b, const struct ifd_tflite_operator *op, uint32_t wanted)
+{
+    const uint32_t known = ifd_tflite_ask(b, wanted);
+    for (uint32_t i = 0; known != IFD_NONE && i < op->input.count; i++) {
+        const int32_t t = op->input.value[i];
+        if (t >= 0 && b->value_of[t] == wanted) {
+            b->value_of[t] = known;
+        }
+    }
+    return known != IFD_NONE;
+}
+
+static enum ifd_code build_node(struct ifd_tflite_build *b, uint32_t index,
+                                const struct ifd_tflite_rule *rule, struct ifd_arena *scratch)
+{
+    enum ifd_code code = IFD_OK;
+    bool is_new = true;
+    while (is_new) {
+        uint32_t wanted = IFD_NONE;
+        code = try_node(b, index, rule, scratch, &wanted);
+        is_new = code != IFD_OK && wanted != IFD_NONE && learn(b, &b->g->op[index], wanted);
     }
     return code;
 }

@@ -23,7 +23,10 @@ static enum ifd_code build_operators(struct ifd_tflite_build *b, uint32_t first)
     ifd_arena_init(&scratch, b->graph->arena->alloc, 0);
     enum ifd_code code = IFD_OK;
     for (uint32_t i = first; code == IFD_OK && i < b->g->op_count; i++) {
-        b->node = b->depth == 0 && b->graph == b->main ? i : b->node;
+        if (b->depth == 0 && b->graph == b->main) {
+            b->node = i;
+            b->asked = 0;
+        }
         code = ifd_tflite_build_operator(b, i, &scratch);
         ifd_arena_reset(&scratch);
     }

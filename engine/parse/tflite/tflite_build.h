@@ -50,6 +50,9 @@ struct ifd_tflite_build {
     /* Content that only a run finds (cut.c). */
     uint32_t node;                /* of the model's subgraph, that is being built */
     uint32_t wanted;              /* value whose content nobody knows yet, or IFD_NONE */
+    uint32_t asked;               /* questions of the node so far, in subgraphs */
+    uint32_t question;            /* number of that for wanted; IFD_NONE: a tensor answers it */
+    bool is_stuck;                /* a graph that runs as a whole needs content of a run */
     uint32_t *resumed;            /* per value of options->resume */
     struct ifd_tflite_ints input; /* tensors: inputs of the model, without constants */
     uint32_t *main_input;         /* values: inputs of the main graph */
@@ -138,7 +141,8 @@ IFD_NODISCARD enum ifd_code ifd_tflite_build_composite(struct ifd_tflite_build *
 
 /** Can the graph end in front of the operator that is being built? (cut.c) */
 bool ifd_tflite_can_cut(const struct ifd_tflite_build *b);
-/** ifd_builder.ask of an operator that is several of ours: context is the build. (cut.c) */
+/** ifd_builder.ask: the constant that a run has found for a value, or IFD_NONE; a cut can be made
+ *  then if the operator fails. context is the build. (cut.c) */
 uint32_t ifd_tflite_ask(void *context, uint32_t value);
 /** The results of the operator that is being built, after a run has found their size. False: they
  *  are not known yet; the operator makes them, with room for more, and calls ifd_tflite_cut.

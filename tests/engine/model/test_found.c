@@ -131,6 +131,23 @@ static void different_elements_are_found(void)
     model_file_end(&f);
 }
 
+/* Of found_in_branch: either the elements that are not 0, or all of them without signs. */
+static void branches_find_as_much_as_the_data_has(void)
+{
+    static const float x[2] = {0, -3}, all[2] = {0, 3};
+    struct model_file f;
+    model_file_begin(&f, TFLITE "good_found_in_branch.tflite", NULL);
+    for (int turn = 0; turn < 4; turn++) {
+        const bool finds = turn % 2 == 0;
+        f.in[0] = tensor(IFD_F32, SHAPE(1, 2), x, sizeof(x));
+        f.in[1] = tensor(IFD_BOOL, (struct ifd_shape){0}, &finds, sizeof(finds));
+        REQUIRE_OK(model_file_run(&f), &f.err);
+        EXPECT(ifd_shape_equal(&f.out[0].shape, &SHAPE(finds ? 1 : 2)));
+        EXPECT(memcmp(f.out[0].data, finds ? x + 1 : all, f.out[0].bytes) == 0);
+    }
+    model_file_end(&f);
+}
+
 /* Of sizes: y = reshape(expand(x, s)[b:k], d), all of which requests hand over. */
 static enum ifd_code run_sizes(struct model_file *f, const int64_t s[2], const int64_t b[2],
                                const int64_t k[2], const int64_t d[1])
@@ -253,6 +270,7 @@ int main(int argc, char **argv)
         T(computed_limits_decide_the_size_of_a_range),
         T(an_operator_of_several_nodes_asks_for_its_shape),
         T(different_elements_are_found),
+        T(branches_find_as_much_as_the_data_has),
         T(requests_hand_over_sizes),
         T(a_node_may_ask_for_computed_numbers_twice),
         T(loops_whose_values_grow_run),
