@@ -58,15 +58,28 @@ static bool leads_with_batch(const struct spread *s, uint32_t value)
     return shape->rank > 0 && shape->dim[0] == s->batch;
 }
 
-/* Only input 0 is batched. */
-static bool allows_sample(const struct spread *s, const struct ifd_node *node)
+static bool is_only_batched(const struct spread *s, const struct ifd_node *node, uint32_t input)
 {
-    for (uint32_t i = 1; i < node->input_count; i++) {
-        if (is_batched(s, node, i)) {
+    for (uint32_t i = 0; i < node->input_count; i++) {
+        if (i != input && is_batched(s, node, i)) {
             return false;
         }
     }
-    return is_batched(s, node, 0);
+    return is_batched(s, node, input);
+}
+
+static bool allows_sample(const struct spread *s, const struct ifd_node *node)
+{
+    return is_only_batched(s, node, 0);
+}
+
+/* Has the shape in input 0 a first number that can be replaced? The shape rule compares it with
+ * the batch. */
+static bool allows_sized(const struct spread *s, const struct ifd_node *node)
+{
+    const struct ifd_value *size = &s->graph->value[node->input[0]];
+    return is_only_batched(s, node, 2) && size->is_constant && size->data.data &&
+           size->data.size >= ifd_dtype_bytes(size->desc.dtype);
 }
 
 /* Batched inputs have the output's rank, so that their dimensions 0 align; the others broadcast
@@ -159,6 +172,8 @@ static bool allows_rule(const struct spread *s, const struct ifd_node *node)
         return allows_slice(s, node);
     case IFD_BATCH_TRANSPOSE:
         return allows_sample(s, node) && first_of(node, "perm", -1) == 0;
+    case IFD_BATCH_SIZED:
+        return allows_sized(s, node);
     }
     return false;
 }
@@ -315,6 +330,34 @@ static enum ifd_code scale_attrs(struct ifd_graph *graph, struct ifd_node *node,
     return code;
 }
 
+/* The constant shape in input 0, with another first number, becomes a value of its own: others may
+ * read it, too. */
+static enum ifd_code scale_size(struct ifd_graph *graph, struct ifd_node *node, int64_t batch,
+                                struct ifd_err *err)
+{
+    const struct ifd_value old = graph->value[node->input[0]];
+    const bool is_narrow = old.desc.dtype == IFD_S32;
+    if (is_narrow && batch > INT32_MAX) {
+        return ifd_fail(err, IFD_TOO_LARGE, "batch of %lld", (long long)batch);
+    }
+    const int32_t narrow = (int32_t)batch;
+    uint8_t *data = ifd_arena_take_tensor(graph->arena, old.data.size);
+    uint32_t *input = ifd_arena_take_array(graph->arena, node->input_count, sizeof(*input));
+    if (!data || !input) {
+        return ifd_arena_fail(graph->arena, old.data.size, err);
+    }
+    memcpy(data, old.data.data, old.data.size);
+    memcpy(data, is_narrow ? (const void *)&narrow : &batch,
+           is_narrow ? sizeof(narrow) : sizeof(batch));
+    memcpy(input, node->input, node->input_count * sizeof(*input));
+    node->input = input;
+    const enum ifd_code code = ifd_graph_add_value(graph, old.name, &old.desc, &input[0], err);
+    return code == IFD_OK
+               ? ifd_graph_set_constant(graph, input[0], (struct ifd_bytes){data, old.data.size},
+                                        IFD_TENSOR_PAD, err)
+               : code;
+}
+
 /* Shape rules must agree with batch rules: dimension 0 is the new batch, and nothing else has
  * changed. */
 static enum ifd_code check_output(const struct ifd_graph *graph, uint32_t value,
@@ -345,7 +388,9 @@ static enum ifd_code scale_node(struct ifd_graph *graph, uint32_t n, const bool 
     for (uint32_t i = 0; i < node->output_count; i++) {
         before[i] = graph->value[node->output[i]].desc.shape;
     }
-    enum ifd_code code = scale_attrs(graph, node, batch, err);
+    enum ifd_code code = ifd_op_def(node->op)->batch == IFD_BATCH_SIZED
+                             ? scale_size(graph, node, batch, err)
+                             : scale_attrs(graph, node, batch, err);
     if (code == IFD_OK) {
         code = ifd_graph_infer_node(graph, n, err);
     }

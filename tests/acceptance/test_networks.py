@@ -407,6 +407,38 @@ class Sequences(support.ServerCase):
             self.infer("stream", [self.x[0], *self.zeros], sequence_id=5, sequence_start=True)
 
 
+class TransposedBatch(support.ServerCase):
+    """Samples of a network with transposed convolutions run as one batch."""
+
+    @classmethod
+    def prepare(cls, folder):
+        model = support.shared("golden/converted/tconv_f32/model.tflite")
+        support.add_model(folder, "transposed", model, config="max_batch_size: 4")
+
+    def infer(self, client, x):
+        tensor = triton.InferInput(self.input, list(x.shape), "FP32")
+        tensor.set_data_from_numpy(x)
+        return client.infer("transposed", [tensor]).as_numpy(self.output)
+
+    def test_a_batch_equals_its_samples_and_is_one_run(self):
+        client = triton.InferenceServerClient(
+            self.server.address, network_timeout=support.ANSWER_SECONDS
+        )
+        self.addCleanup(client.close)
+        metadata = client.get_model_metadata("transposed")
+        self.input, self.output = (metadata[k][0]["name"] for k in ("inputs", "outputs"))
+        shape = metadata["inputs"][0]["shape"]
+        self.assertEqual(shape[0], -1)
+        x = np.random.default_rng(3).uniform(0, 1, [3, *shape[1:]]).astype(np.float32)
+        together = self.infer(client, x)
+        stats = client.get_inference_statistics("transposed")["model_stats"][0]
+        self.assertEqual((stats["inference_count"], stats["execution_count"]), (3, 1))
+        for i in range(3):
+            alone = self.infer(client, x[i : i + 1])
+            self.assertGreater(np.ptp(alone), 0.1)
+            np.testing.assert_allclose(together[i : i + 1], alone, atol=1e-5)
+
+
 class Loops(support.ServerCase):
     """A client decides how often a loop turns: while (n < 3) { n += 1; x += x; }"""
 

@@ -218,6 +218,67 @@ static void a_slice_is_free_if_it_takes_every_sample(void)
     }
 }
 
+/* From [batch,2,2,1] to [batch,4,4,1]; the size is a constant, or an input. */
+static uint32_t add_transposed(struct fixture *f, uint32_t x, bool has_constant_size, int32_t batch)
+{
+    static const float filter[4] = {1, 2, 3, 4};
+    struct ifd_graph *g = &f->graph;
+    struct ifd_err err = {0};
+    const int32_t size[] = {batch, 4, 4, 1};
+    const struct ifd_desc desc = {.dtype = IFD_S32, .shape = SHAPE(4)};
+    uint32_t in[3] = {0, test_graph_constant(g, "w", SHAPE(1, 2, 2, 1), filter), x};
+    REQUIRE_OK(ifd_graph_add_value(g, "size", &desc, &in[0], &err), &err);
+    if (has_constant_size) {
+        const struct ifd_bytes data = {(const uint8_t *)size, sizeof(size)};
+        REQUIRE_OK(ifd_graph_set_constant(g, in[0], data, 0, &err), &err);
+    }
+    const uint32_t y = test_graph_f32(g, "y", SHAPE(batch, 4, 4, 1));
+    struct ifd_node *node = NULL;
+    REQUIRE_OK(ifd_graph_add_node(g, IFD_OP_TRANSPOSE_CONV2D, in, 3, &y, 1, &node, &err), &err);
+    ((struct ifd_transpose_conv2d_attrs *)node->attrs)->window =
+        (struct ifd_window){.stride_h = 2, .stride_w = 2, .dilation_h = 1, .dilation_w = 1};
+    REQUIRE_OK(ifd_graph_infer_node(g, g->node_count - 1, &err), &err);
+    return y;
+}
+
+static void the_constant_size_of_a_transposed_convolution_follows(void)
+{
+    struct fixture f;
+    struct ifd_arena arena;
+    struct ifd_graph clone;
+    struct ifd_err err = {0};
+    setup(&f);
+    ifd_arena_init(&arena, ifd_alloc_system(), 0);
+    const uint32_t x = test_graph_f32(&f.graph, "x", SHAPE(2, 2, 2, 1));
+    test_graph_io(&f.graph, x, add_transposed(&f, x, true, 2));
+    EXPECT(is_free(&f, &err));
+    REQUIRE_OK(ifd_graph_clone(&f.graph, &arena, &clone, &err), &err);
+    REQUIRE_OK(ifd_graph_set_batch(&clone, 5, &err), &err);
+    const struct ifd_value *size = &clone.value[clone.node[0].input[0]];
+    EXPECT_INT(((const int32_t *)size->data.data)[0], 5);
+    EXPECT_INT(((const int32_t *)size->data.data)[1], 4);
+    EXPECT_INT(clone.value[clone.output[0]].desc.shape.dim[0], 5);
+    /* and back; the graph that it came from has its own */
+    REQUIRE_OK(ifd_graph_set_batch(&clone, 1, &err), &err);
+    EXPECT_INT(clone.value[clone.output[0]].desc.shape.dim[0], 1);
+    EXPECT_INT(((const int32_t *)f.graph.value[f.graph.node[0].input[0]].data.data)[0], 2);
+    REQUIRE_OK(ifd_graph_infer_node(&f.graph, 0, &err), &err);
+    ifd_arena_finish(&arena);
+    ifd_arena_finish(&f.arena);
+}
+
+static void a_size_that_is_computed_is_not_free(void)
+{
+    struct fixture f;
+    struct ifd_err err = {0};
+    setup(&f);
+    const uint32_t x = test_graph_f32(&f.graph, "x", SHAPE(1, 2, 2, 1));
+    test_graph_io(&f.graph, x, add_transposed(&f, x, false, 1));
+    EXPECT(!is_free(&f, &err));
+    EXPECT_HAS(err.text, "transpose_conv2d");
+    ifd_arena_finish(&f.arena);
+}
+
 static void an_output_without_samples_is_not_free(void)
 {
     struct fixture f;
@@ -243,6 +304,8 @@ int main(int argc, char **argv)
         T(softmax_over_the_batch_is_not_free),
         T(a_transpose_is_free_if_the_batch_stays_first),
         T(a_slice_is_free_if_it_takes_every_sample),
+        T(the_constant_size_of_a_transposed_convolution_follows),
+        T(a_size_that_is_computed_is_not_free),
         T(an_output_without_samples_is_not_free),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
