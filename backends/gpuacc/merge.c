@@ -52,6 +52,9 @@ static struct ifd_str name_of(const char *line, const char *end, enum kind *ret_
         *ret_kind = MACRO;
         return name_at(at + strlen("#define "));
     }
+    if (starts_with(line, "struct ")) {
+        return name_at(line + strlen("struct "));
+    }
     if (starts_with(at, "inline ") || starts_with(at, "kernel void ")) {
         until = memchr(at, '(', (size_t)(end - at));
     } else if (starts_with(at, "typedef ")) {

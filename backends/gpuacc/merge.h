@@ -2,7 +2,8 @@
  *
  *  Every name that a kernel file makes for functions, types and kernels gets the number of the
  *  program behind it, and its macros end with it. Names are found by what stands at the begin of a
- *  line: "inline", "kernel void", "typedef" (one name each) and "#define". Thread: any. */
+ *  line: "inline", "kernel void", "typedef" (one name each), "struct" without an indent and
+ *  "#define". Thread: any. */
 #ifndef INFERD_BACKENDS_GPUACC_MERGE_H
 #define INFERD_BACKENDS_GPUACC_MERGE_H
 
