@@ -192,7 +192,7 @@ static enum ifd_code measure(struct ifd_gpu_measure *m, const struct ifd_gpu_low
     }
     enum ifd_code code = ifd_gpu_program_of(lowering, call, &program, err);
     if (code == IFD_OK) {
-        code = ifd_gpu_build_programs(lowering->device, &program, 1, true, err);
+        code = ifd_gpu_build_program(lowering->device, program, err);
     }
     if (code == IFD_OK) {
         code = make_buffers(m, lowering, call, err);

@@ -4,6 +4,7 @@
 #include "backends/gpuacc/cache.h"
 #include "backends/gpuacc/kernels.h"
 #include "backends/gpuacc/merge.h"
+#include "backends/gpuacc/tuner.h"
 
 #include <string.h>
 
@@ -132,9 +133,10 @@ struct wanted {
     bool is_part;
 };
 
+/* What the tuner measured is built, but no start builds it alone that has the tuner's file. */
 static bool is_wanted(const struct wanted *wanted, uint32_t i)
 {
-    return !wanted->is_part || !wanted->set[i]->unit;
+    return !wanted->is_part || !wanted->set[i]->is_used;
 }
 
 static uint32_t missing(const struct wanted *wanted)
@@ -142,6 +144,15 @@ static uint32_t missing(const struct wanted *wanted)
     uint32_t count = 0;
     for (uint32_t i = 0; i < wanted->count; i++) {
         count += wanted->set[i]->unit == NULL;
+    }
+    return count;
+}
+
+static uint32_t unused(const struct wanted *wanted)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < wanted->count; i++) {
+        count += !wanted->set[i]->is_used;
     }
     return count;
 }
@@ -200,15 +211,31 @@ enum ifd_code ifd_gpu_build_programs(struct ifd_device *device, struct ifd_gpu_p
     struct ifd_err why = {0};
     enum ifd_code code = IFD_OK;
     ifd_mutex_lock(&device->lock);
-    const uint32_t left = missing(&wanted);
-    const bool is_one = count == 1 || (left == 1 && is_part);
-    if (left > 0 && (is_one || !build_together(device, &wanted))) {
+    const uint32_t fresh = unused(&wanted);
+    const bool is_one = count == 1 || (fresh == 1 && is_part);
+    const bool is_for_next = fresh > 0 && device->cache && ifd_gpu_tuner_keeps_news(device);
+    if ((missing(&wanted) > 0 || is_for_next) && (is_one || !build_together(device, &wanted))) {
         code = build_each(device, &wanted, &why);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        set[i]->is_used = set[i]->unit != NULL;
     }
     ifd_mutex_unlock(&device->lock);
     if (code != IFD_OK && err) {
         *err = why;
     }
+    return code;
+}
+
+enum ifd_code ifd_gpu_build_program(struct ifd_device *device, struct ifd_gpu_program *program,
+                                    struct ifd_err *err)
+{
+    ifd_mutex_lock(&device->lock);
+    const enum ifd_code code = program->unit ? IFD_OK : build_alone(device, program);
+    if (code != IFD_OK && err) {
+        *err = program->why;
+    }
+    ifd_mutex_unlock(&device->lock);
     return code;
 }
 

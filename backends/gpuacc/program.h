@@ -29,6 +29,7 @@ struct ifd_gpu_program {
     bool is_merged;                  /* kernels have its number behind their names (merge.h) */
     uint32_t number;
     bool is_cached;     /* it was not built from its text */
+    bool is_used;       /* a partition has it; else the tuner may have built it to measure it */
     enum ifd_code code; /* not OK: it does not build, why */
     struct ifd_err why;
     size_t bytes;   /* of this struct with the text */
@@ -42,15 +43,21 @@ IFD_NODISCARD enum ifd_code ifd_gpu_program(struct ifd_device *device,
                                             struct ifd_gpu_program **ret_program,
                                             struct ifd_err *err);
 
-/** Builds those of a set that are not built. is_part: only these; else a set of which one is
- *  missing is built as a whole, so that the next start finds it in the cache whatever was built
- *  before. Programs in the set are different ones. Errors: UNSUPPORTED if the compiler refuses one
- *  or the device has no room for it, else INTERNAL, both with the first line of the compiler's log
- *  that names an error; they stay with their program. */
+/** Builds those of a set that are not built. is_part: only those that no partition has; else a set
+ *  of which one is missing is built as a whole, so that the next start finds it in the cache
+ *  whatever was built before; so is one that the tuner built piece by piece. Programs in the set
+ *  are different ones. Errors: UNSUPPORTED if the compiler refuses one or the device has no room
+ *  for it, else INTERNAL, both with the first line of the compiler's log that names an error; they
+ *  stay with their program. */
 IFD_NODISCARD enum ifd_code ifd_gpu_build_programs(struct ifd_device *device,
                                                    struct ifd_gpu_program *const *set,
                                                    uint32_t count, bool is_part,
                                                    struct ifd_err *err);
+
+/** Builds one, to measure it. Errors as above. */
+IFD_NODISCARD enum ifd_code ifd_gpu_build_program(struct ifd_device *device,
+                                                  struct ifd_gpu_program *program,
+                                                  struct ifd_err *err);
 
 /** A kernel of a program that is built; NULL and an error. */
 cl_kernel ifd_gpu_create_kernel(const struct ifd_device *device,

@@ -136,12 +136,17 @@ static void write_file(struct ifd_device *device, char *text, size_t size)
     }
 }
 
+bool ifd_gpu_tuner_keeps_news(const struct ifd_device *device)
+{
+    return device->tuner.has_news && device->tuner.file;
+}
+
 void ifd_gpu_tuner_save(struct ifd_device *device)
 {
     struct ifd_gpu_tuner *tuner = &device->tuner;
     size_t size = LINE_BYTES;
     ifd_gpu_measure_finish(&tuner->measure, &device->cl);
-    if (!tuner->has_news || !tuner->file) {
+    if (!ifd_gpu_tuner_keeps_news(device)) {
         return;
     }
     for (const struct ifd_gpu_lesson *l = tuner->lessons; l; l = l->next) {

@@ -42,6 +42,9 @@ void ifd_gpu_tuner_close(struct ifd_device *device);
 uint32_t ifd_gpu_tune(struct ifd_gpu_lowering *lowering, const char *key,
                       const struct ifd_gpu_ways *ways);
 
+/** Has it learned something that the next start will know? */
+bool ifd_gpu_tuner_keeps_news(const struct ifd_device *device);
+
 /** Writes the file, if something was learned since. A failure is a line for debugging only. Gives
  *  back the memory for measuring. */
 void ifd_gpu_tuner_save(struct ifd_device *device);

@@ -124,6 +124,47 @@ static void programs_that_were_built_together_are_found_together(void)
     folder_end();
 }
 
+/* Programs 1 and 2 of a partition, 2, 3 and 4 of a part that shares with it. A start that tunes has
+ * measured each before it builds them. Returns how many were built from their text. */
+static int start_with_parts(bool tunes)
+{
+    const struct ifd_gpu_options options = {.cache = folder_path(), .tuning_file = "file"};
+    struct ifd_device *device = NULL;
+    struct ifd_gpu_program *set[4];
+    struct ifd_err err = {0};
+    int built = 0;
+    REQUIRE_OK(ifd_gpu_open(host(), &options, &device, &err), &err);
+    for (int i = 0; i < 4; i++) {
+        char defines[32];
+        (void)snprintf(defines, sizeof(defines), "#define NUMBER %d\n", i + 1);
+        REQUIRE_OK(ifd_gpu_program(device, &file, defines, &set[i], &err), &err);
+        if (tunes) {
+            REQUIRE_OK(ifd_gpu_build_program(device, set[i], &err), &err);
+        }
+    }
+    device->tuner.has_news = tunes;
+    REQUIRE_OK(ifd_gpu_build_programs(device, set, 2, false, &err), &err);
+    REQUIRE_OK(ifd_gpu_build_programs(device, set + 1, 3, true, &err), &err);
+    device->tuner.has_news = false;
+    for (int i = 0; i < 4; i++) {
+        EXPECT_INT(run_f(device, set[i]), i + 1);
+        built += !set[i]->is_cached;
+    }
+    ifd_gpu_close(device);
+    return built;
+}
+
+static void what_the_tuner_built_piece_by_piece_is_found_together(void)
+{
+    folder_begin();
+    expect_start(folder_path(), "#define NUMBER 3\n", false, 3); /* or there is no device */
+    EXPECT_INT(start_with_parts(true), 3);
+    EXPECT_INT(start_with_parts(false), 0);
+    EXPECT_INT(start_with_parts(false), 0);
+    for_each_file(remove_file, NULL);
+    folder_end();
+}
+
 static void without_a_folder_or_with_one_that_is_missing_programs_are_built(void)
 {
     expect_start(NULL, "#define NUMBER 7\n", false, 7);
@@ -179,6 +220,7 @@ int main(int argc, char **argv)
     static const struct test_case cases[] = {
         T(a_second_start_builds_nothing),
         T(programs_that_were_built_together_are_found_together),
+        T(what_the_tuner_built_piece_by_piece_is_found_together),
         T(without_a_folder_or_with_one_that_is_missing_programs_are_built),
         T(a_damaged_file_is_built_again_and_replaced),
         T(another_driver_has_other_programs),
