@@ -1,6 +1,19 @@
 /* The table of drivers, and the reference kernels for operators without one. */
 #include "backends/cpuacc/driver.h"
 
+/* Elements that are texts are places and sizes: the reference moves them. */
+static bool has_text(const struct ifd_node_view *node)
+{
+    bool has = false;
+    for (uint32_t i = 0; i < node->input_count; i++) {
+        has = has || (node->input[i].desc && node->input[i].desc->dtype == IFD_STR);
+    }
+    for (uint32_t i = 0; i < node->output_count; i++) {
+        has = has || node->output[i].dtype == IFD_STR;
+    }
+    return has;
+}
+
 const struct ifd_acc_driver *ifd_acc_driver(const struct ifd_node_view *node,
                                             struct ifd_err *reason)
 {
@@ -10,6 +23,10 @@ const struct ifd_acc_driver *ifd_acc_driver(const struct ifd_node_view *node,
 #undef DRIVER
     };
     const struct ifd_acc_driver *own = (unsigned)node->op < IFD_OP_COUNT ? drivers[node->op] : NULL;
+    if (has_text(node)) {
+        ifd_fail(reason, IFD_UNSUPPORTED, "texts are left to the reference");
+        return NULL;
+    }
     if (own && own->takes(node, reason)) {
         return own;
     }

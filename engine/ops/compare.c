@@ -3,6 +3,8 @@
  *
  * Quantized numbers of different scales are brought to 2^8 times their real value before they
  * are compared, with double rounding, as LiteRT's reference kernels do. */
+#include <string.h>
+
 #include "engine/ops/infer_util.h"
 #include "engine/ops/ref_util.h"
 
@@ -69,6 +71,13 @@ static int order_f32(float a, float b)
     return a < b ? -1 : a > b ? 1 : a == b ? 0 : 2;
 }
 
+static int order_text(struct ifd_str a, struct ifd_str b)
+{
+    const size_t size = a.size < b.size ? a.size : b.size;
+    const int first = size > 0 ? memcmp(a.data, b.data, size) : 0;
+    return first != 0 ? order(first, 0) : order((int64_t)a.size, (int64_t)b.size);
+}
+
 static int32_t scaled(int32_t x, struct ifd_multiplier factor)
 {
     return ifd_requantize_double(x * (1 << LEFT_SHIFT), factor);
@@ -85,6 +94,8 @@ static int compare(const struct comparison *c, const void *a, int64_t i, const v
         return order(((const int32_t *)a)[i], ((const int32_t *)b)[k]);
     case IFD_BOOL:
         return order(((const uint8_t *)a)[i] != 0, ((const uint8_t *)b)[k] != 0);
+    case IFD_STR:
+        return order_text(((const struct ifd_str *)a)[i], ((const struct ifd_str *)b)[k]);
     default:
         return order(scaled(ifd_ref_load(c->dtype, a, (size_t)i) - c->zero_a, c->a),
                      scaled(ifd_ref_load(c->dtype, b, (size_t)k) - c->zero_b, c->b));
@@ -136,10 +147,12 @@ static void logic_all(const struct ifd_ref_call *call, bool is_and)
 #define TYPES_ORDERED                                                                              \
     (IFD_BIT(IFD_F32) | IFD_BIT(IFD_S32) | IFD_BIT(IFD_S64) | IFD_BIT(IFD_U8) | IFD_BIT(IFD_S8))
 
+#define TYPES_EQUAL (TYPES_ORDERED | IFD_BIT(IFD_BOOL) | IFD_BIT(IFD_STR))
+
 /* X(name, shape rule, types of the inputs, function, its argument) */
 #define BOOLEAN(X)                                                                                 \
-    X(equal, compare_infer, TYPES_ORDERED | IFD_BIT(IFD_BOOL), compare_all, 2)                     \
-    X(not_equal, compare_infer, TYPES_ORDERED | IFD_BIT(IFD_BOOL), compare_all, 13)                \
+    X(equal, compare_infer, TYPES_EQUAL, compare_all, 2)                                           \
+    X(not_equal, compare_infer, TYPES_EQUAL, compare_all, 13)                                      \
     X(less, compare_infer, TYPES_ORDERED, compare_all, 1)                                          \
     X(less_equal, compare_infer, TYPES_ORDERED, compare_all, 3)                                    \
     X(greater, compare_infer, TYPES_ORDERED, compare_all, 4)                                       \

@@ -336,7 +336,7 @@ static bool split_permute(void *attrs, const struct ifd_perm *perm)
                                            .attrs = (table),                                       \
                                            .attr_count = sizeof(table) / sizeof((table)[0]),       \
                                            .attrs_bytes = sizeof(struct struct_name),              \
-                                           .dtypes = IFD_DTYPES_MOVE,                              \
+                                           .dtypes = IFD_DTYPES_PASS,                              \
                                            .batch = IFD_BATCH_AXIS,                                \
                                            .infer = op##_infer,                                    \
                                            .ref = op##_ref,                                        \

@@ -134,6 +134,6 @@ const struct ifd_op_def ifd_op_loop = {
     .max_inputs = IFD_OP_VARIADIC,
     .outputs = IFD_OP_VARIADIC,
     .attrs_bytes = sizeof(struct ifd_loop_attrs),
-    .dtypes = IFD_DTYPES_MOVE | IFD_BIT(IFD_STR),
+    .dtypes = IFD_DTYPES_PASS,
     .infer = loop_infer,
 };

@@ -15,6 +15,8 @@
 #define IFD_DTYPES_INDEX (IFD_BIT(IFD_S32) | IFD_BIT(IFD_S64))
 /** All types of fixed size, for operators that only move elements: all but STR. */
 #define IFD_DTYPES_MOVE (((uint32_t)1 << IFD_STR) - 1)
+/** The same with STR: what moves elements and never fills. */
+#define IFD_DTYPES_PASS (IFD_DTYPES_MOVE | IFD_BIT(IFD_STR))
 
 /** The checks of every shape rule: attributes within their ranges; numbers of inputs and outputs
  *  as defined; the required inputs (the first min_inputs) present; every shape known and its

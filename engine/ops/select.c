@@ -26,7 +26,7 @@ static enum ifd_code select_infer(const struct ifd_infer *in, struct ifd_desc *o
     const struct ifd_op_def *def = &ifd_op_select;
     enum ifd_code code = ifd_infer_begin(def, in, err);
     if (code == IFD_OK) {
-        code = ifd_infer_dtype(def, in, 1, IFD_DTYPES_MOVE, err);
+        code = ifd_infer_dtype(def, in, 1, IFD_DTYPES_PASS, err);
     }
     if (code == IFD_OK) {
         code = ifd_infer_dtype(def, in, 2, IFD_BIT(in->input[1].desc->dtype), err);

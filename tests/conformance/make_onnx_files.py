@@ -35,16 +35,25 @@ def node(op, inputs, outputs=("y",), domain="", **attributes):
     return helper.make_node(op, list(inputs), list(outputs), domain=domain, **attributes)
 
 
+def constant(x, name):
+    """Texts are arrays of objects."""
+    x = np.asarray(x)
+    if x.dtype == object:
+        return helper.make_tensor(name, TensorProto.STRING, x.shape, [t.encode() for t in x.flat])
+    return numpy_helper.from_array(x, name)
+
+
 def write(name, nodes, given, constants=(), outputs=("y",), opset=17, labels=None,
           functions=()):
     """given and constants: pairs of name and array. labels: of a ZipMap behind the last output,
     whose answers are the numbers of its maps."""
     if sys.argv[1:] and name not in sys.argv[1:]:
         return
-    constants = [numpy_helper.from_array(np.asarray(a), n) for n, a in constants]
+    constants = [constant(a, n) for n, a in constants]
     ports = [helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(a.dtype), a.shape)
              for n, a in given]
-    other = (ML, 3) if any(n.domain == ML for n in nodes) else (MS, 1)
+    ml = [n.op_type for n in nodes if n.domain == ML]
+    other = (ML, 5 if "TreeEnsemble" in ml else 3) if ml else (MS, 1)
     sets = [helper.make_opsetid("", opset), helper.make_opsetid(*other),
             *{f.domain: helper.make_opsetid(f.domain, 1) for f in functions}.values()]
 
@@ -69,8 +78,8 @@ def write(name, nodes, given, constants=(), outputs=("y",), opset=17, labels=Non
         known[-1] = helper.make_value_info("maps", helper.make_sequence_type_proto(maps))
         nodes = [*nodes, node("ZipMap", [outputs[-1]], ["maps"], ML, classlabels_int64s=labels)]
         outputs = (*outputs[:-1], "maps")
-    extra = [numpy_helper.from_array(a, "given:" + n) for n, a in given]
-    extra += [numpy_helper.from_array(a, "wanted:" + n) for n, a in zip(outputs, answers)]
+    extra = [constant(a, "given:" + n) for n, a in given]
+    extra += [constant(a, "wanted:" + n) for n, a in zip(outputs, answers)]
     (FOLDER / f"{name}.onnx").write_bytes(model(known, extra, nodes))
     print(name)
 
@@ -331,6 +340,133 @@ def ml():
               [x], **classes)
 
 
+def texts(*rows):
+    return np.array(rows, object)
+
+
+def machines():
+    """Support vectors, with the numbers that a fit would have found."""
+    x, y = ("x", real(7, 4)), {"domain": ML}
+    vectors, classes = [2, 3, 2], 3
+    support, weights = real(7, 4).ravel().tolist(), real(14).tolist()
+    rho, slope = [0.25, -0.5, 0.125], [-1.5, -0.75, -2.0]
+    for kernel, params in (("LINEAR", []), ("POLY", [0.5, 1.0, 3.0]), ("RBF", [0.25, 0.0, 0.0]),
+                           ("SIGMOID", [0.25, 0.5, 0.0])):
+        shared = {"kernel_type": kernel, "kernel_params": params or [0.0, 0.0, 0.0],
+                  "support_vectors": support, **y}
+        write("svm_votes_" + kernel.lower(),
+              [node("SVMClassifier", "x", ["label", "y"], coefficients=weights, rho=rho,
+                    vectors_per_class=vectors, classlabels_ints=[5, 3, 9], **shared)], [x],
+              outputs=["label", "y"])
+        write("svm_regressor_" + kernel.lower(),
+              [node("SVMRegressor", "x", n_supports=7, coefficients=weights[:7], rho=rho[:1],
+                    **shared)], [x])
+    rbf = {"kernel_type": "RBF", "kernel_params": [0.25, 0.0, 0.0], **y}
+    for name, labels, sizes in (("three", ["cat", "dog", "emu"], vectors),
+                                ("two", ["n", "y"], [3, 4])):
+        pairs = len(labels) * (len(labels) - 1) // 2
+        probable = {"prob_a": slope[:pairs], "prob_b": [0.5, 0.25, -0.25][:pairs]}
+        for kind, extra in (("plain", {}), ("probable", probable)):
+            write(f"svm_{name}_{kind}",
+                  [node("SVMClassifier", "x", ["label", "y"], support_vectors=support,
+                        coefficients=weights[:7 * (len(labels) - 1)], rho=rho[:pairs],
+                        vectors_per_class=sizes, classlabels_strings=labels, **extra, **rbf)],
+                  [x], outputs=["label", "y"])
+    for labels in ([4, 7], [4, 7, 1]):
+        write(f"svm_linear_{len(labels)}",
+              [node("SVMClassifier", "x", ["label", "y"], coefficients=weights[:4 * len(labels)],
+                    rho=[-0.25], classlabels_ints=labels, kernel_type="LINEAR",
+                    kernel_params=[0.0, 0.0, 0.0],
+                    post_transform="SOFTMAX" if classes == len(labels) else "NONE", **y)], [x],
+              outputs=["label", "y"])
+    write("svm_one_class", [node("SVMRegressor", "x", n_supports=7, coefficients=weights[:7],
+                                 rho=[-0.5], one_class=1, support_vectors=support, **rbf)], [x])
+
+
+def labels_and_categories():
+    y = {"domain": ML}
+    words = ("x", texts(["red", "blue"], ["", "green"], ["grün", "red"]))
+    numbers = ("x", np.array([[3, 1], [2, 5]], S64))
+    keys = {"keys_strings": ["red", "green", "grün"]}
+    write("label_text_to_int", [node("LabelEncoder", "x", values_int64s=[7, 8, 9],
+                                     default_int64=-3, **keys, **y)], [words])
+    write("label_text_to_real", [node("LabelEncoder", "x", values_floats=[0.5, 1.5, -2.0],
+                                      default_float=9.0, **keys, **y)], [words])
+    write("label_text_to_text", [node("LabelEncoder", "x", values_strings=["a", "b", ""],
+                                      default_string="none", **keys, **y)], [words])
+    write("label_int_to_text", [node("LabelEncoder", "x", keys_int64s=[1, 2, 3],
+                                     values_strings=["one", "two", "three"], **y)], [numbers])
+    for name, x in (("texts", words), ("ints", numbers)):
+        write("category_mapper_" + name,
+              [node("CategoryMapper", "x", cats_int64s=[1, 2, 3], default_int64=-7,
+                    cats_strings=["red", "blue", "green"], **y)], [x])
+    write("one_hot_texts", [node("OneHotEncoder", "x", cats_strings=["blue", "red"], **y)],
+          [words])
+    write("one_hot_ints", [node("OneHotEncoder", "x", cats_int64s=[5, 1, 4], **y)], [numbers])
+    write("text_moves", [node("Concat", "xc", ["a"], axis=0), node("Gather", "ai", ["b"], axis=1),
+                         node("Equal", "bd", ["e"]), node("Where", "ebd", ["w"])],
+          [words, ("i", np.array([1, 0, 1], S64)), ("d", texts(["red", "", "green"]))],
+          [("c", texts(["x", "a longer text than others"]))], ["b", "e", "w"], opset=19)
+    weights = [float(w) for w in real(12)]
+    write("linear_classifier_texts",
+          [node("LinearClassifier", "x", ["label", "y"], coefficients=weights,
+                intercepts=[0.1, 0.2, -0.3], classlabels_strings=["a", "bc", ""], multi_class=0,
+                post_transform="SOFTMAX_ZERO", **y)], [("x", real(5, 4))],
+          outputs=["label", "y"])
+    write("feature_vectorizer", [node("FeatureVectorizer", "ab", inputdimensions=[2, 1], **y)],
+          [("a", real(3, 2)), ("b", real(3, 1))])
+    gaps = np.array([[1, -1, 3], [-1, 5, -1]], S64)
+    write("imputer_ints", [node("Imputer", "x", imputed_value_int64s=[7, 8, 9],
+                                replaced_value_int64=-1, **y)], [("x", gaps)])
+
+
+def more_trees():
+    """Conditions of all kinds, gaps, texts as labels, and the newer form."""
+    y, x = {"domain": ML}, real(9, 4)
+    x[2, 1] = x[5] = np.nan
+    x = np.where(RNG.integers(0, 3, x.shape) == 0, np.round(x), x).astype(F)
+    for name, modes in (("lt", ["BRANCH_LT"]), ("gt", ["BRANCH_GT"]), ("gte", ["BRANCH_GTE"]),
+                        ("eq", ["BRANCH_EQ"]), ("neq", ["BRANCH_NEQ"]),
+                        ("mixed", ["BRANCH_LT", "BRANCH_GTE", "BRANCH_EQ"])):
+        nodes, votes = trees(7, 4, 2, -1)
+        branch = [m != "LEAF" for m in nodes["nodes_modes"]]
+        nodes["nodes_values"] = [float(round(v)) if "EQ" in modes[-1] else v
+                                 for v in nodes["nodes_values"]]
+        nodes["nodes_modes"] = [modes[i % len(modes)] if b else "LEAF"
+                                for i, b in enumerate(branch)]
+        nodes["nodes_missing_value_tracks_true"] = [int(b and i % 3 == 0)
+                                                    for i, b in enumerate(branch)]
+        targets = {"target_" + n: v for n, v in votes.items()}
+        write("tree_regressor_" + name,
+              [node("TreeEnsembleRegressor", "x", n_targets=2, **nodes, **targets, **y)],
+              [("x", x)])
+    for aggregate in ("MIN", "MAX"):
+        nodes, votes = trees(5, 4, 1, -1)
+        targets = {"target_" + n: v for n, v in votes.items()}
+        write("tree_regressor_" + aggregate.lower(),
+              [node("TreeEnsembleRegressor", "x", n_targets=1, aggregate_function=aggregate,
+                    **nodes, **targets, **y)], [("x", real(9, 4))])
+    nodes, votes = trees(5, 4, 3, 0)
+    named = {"class_" + n: v for n, v in votes.items()}
+    write("tree_classifier_texts",
+          [node("TreeEnsembleClassifier", "x", ["label", "y"], post_transform="SOFTMAX",
+                classlabels_strings=["a", "bc", "def"], **nodes, **named, **y)],
+          [("x", real(9, 4))], outputs=["label", "y"])
+    members = np.array([1, 2.5, np.nan, -1, np.nan], F)
+    splits, modes = np.array([0.5, 0, -0.25, 0], F), np.array([0, 6, 5, 6], U8)
+    weights = real(6)
+    for name, function in (("average", 0), ("sum", 1), ("min", 2), ("max", 3)):
+        write("tree_ensemble_" + name,
+              [node("TreeEnsemble", "x", aggregate_function=function, n_targets=2,
+                    tree_roots=[0, 3], nodes_featureids=[0, 1, 2, 3],
+                    nodes_modes=constant(modes, "m"),
+                    nodes_splits=constant(splits, "s"), membership_values=constant(members, "v"),
+                    nodes_truenodeids=[1, 0, 2, 4], nodes_trueleafs=[0, 1, 1, 1],
+                    nodes_falsenodeids=[2, 1, 3, 5], nodes_falseleafs=[0, 1, 1, 1],
+                    leaf_targetids=[0, 1, 1, 0, 0, 1], leaf_weights=constant(weights, "w"), **y)],
+              [("x", np.array([[0, 1, 0, -1], [0.5, 2.5, 1, 3], [1, 1, -0.25, -1], [9] * 4], F))])
+
+
 def contributed():
     """Other operators of com.microsoft: what ONNX Runtime's quantizer and its optimizers write."""
     x = real(2, 3, 8)
@@ -453,7 +589,7 @@ def narrow():
 def main():
     FOLDER.mkdir(exist_ok=True)
     for make in (layers, normalizations, attention, blocks, integers, qlinear, ml, narrow,
-                 functions, contributed):
+                 functions, contributed, machines, labels_and_categories, more_trees):
         make()
 
 

@@ -28,7 +28,7 @@ struct answers {
     struct ifd_onnx_model model;
 };
 
-/* Content of constant "kind:name"; it stays in the file. */
+/* Content of constant "kind:name"; it stays in the file, texts in the arena. */
 static struct ifd_bytes find(const struct answers *a, const char *kind, const char *name)
 {
     const struct ifd_onnx_graph *g = &a->model.graph;
@@ -37,8 +37,10 @@ static struct ifd_bytes find(const struct answers *a, const char *kind, const ch
     for (uint32_t i = 0; i < g->initializer_count; i++) {
         const struct ifd_onnx_tensor *t = &g->initializer[i];
         if (t->name.size == (size_t)size && memcmp(t->name.data, text, t->name.size) == 0) {
-            REQUIRE(t->has_raw);
-            return t->raw;
+            REQUIRE(t->has_raw || t->text_count > 0);
+            return t->has_raw ? t->raw
+                              : (struct ifd_bytes){.data = (const uint8_t *)t->text,
+                                                   .size = t->text_count * sizeof(*t->text)};
         }
     }
     printf("there is no %s\n", text);
@@ -60,13 +62,19 @@ static double number_at(const struct ifd_tensor *t, const void *data, size_t i)
     case IFD_S8:
         return ((const int8_t *)data)[i];
     case IFD_U8:
+    case IFD_BOOL:
         return ((const uint8_t *)data)[i];
     default:
         return NAN;
     }
 }
 
-/* By how much the worst number is off, and what may be. */
+static bool same_text(struct ifd_str a, struct ifd_str b)
+{
+    return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
+}
+
+/* By how much the worst number is off, and what may be; texts are equal. */
 static void judge(const char *name, const char *backend, const struct ifd_tensor *got,
                   struct ifd_bytes want)
 {
@@ -75,6 +83,11 @@ static void judge(const char *name, const char *backend, const struct ifd_tensor
     REQUIRE(copy && want.size == got->bytes);
     memcpy(copy, want.data, want.size);
     for (size_t i = 0; i < want.size / ifd_dtype_bytes(got->dtype); i++) {
+        if (got->dtype == IFD_STR) {
+            EXPECT(same_text(((const struct ifd_str *)got->data)[i],
+                             ((const struct ifd_str *)(const void *)copy)[i]));
+            continue;
+        }
         const double x = number_at(got, got->data, i), y = number_at(got, copy, i);
         worst = isnan(x) || isnan(y) ? INFINITY : fmax(worst, fabs(x - y));
         largest = fmax(largest, fabs(y));

@@ -88,7 +88,7 @@ def document():
     text += "\n## ONNX\n\n" + textwrap.fill(" ".join(ONNX.split()), 100) + "\n\nOf ai.onnx:\n\n"
     text += paragraph(onnx_list('""'))
     text += "\n" + textwrap.fill(" ".join(NARROW.split()), 100) + "\n"
-    text += "\nOf ai.onnx.ml (without texts):\n\n" + paragraph(onnx_list("ML"))
+    text += "\nOf ai.onnx.ml:\n\n" + paragraph(onnx_list("ML"))
     text += "\nOf com.microsoft:\n\n" + paragraph(onnx_list("MS"))
     return text
 

@@ -43,7 +43,7 @@ static bool reads_numbers(enum ifd_op op)
 
 static bool fits(const struct ifd_node_view *node, const struct ifd_desc *desc)
 {
-    return desc->dtype != IFD_STR && (ifd_acc_flip(desc->dtype) == 0 || !reads_numbers(node->op));
+    return ifd_acc_flip(desc->dtype) == 0 || !reads_numbers(node->op);
 }
 
 static bool reference_takes(const struct ifd_node_view *node, struct ifd_err *reason)

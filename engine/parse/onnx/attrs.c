@@ -110,7 +110,7 @@ bool ifd_onnx_port_dtype(int64_t type, enum ifd_dtype *ret)
         {IFD_ONNX_UINT16, IFD_U16},    {IFD_ONNX_INT16, IFD_S16},  {IFD_ONNX_INT32, IFD_S32},
         {IFD_ONNX_INT64, IFD_S64},     {IFD_ONNX_BOOL, IFD_BOOL},  {IFD_ONNX_FLOAT16, IFD_F16},
         {IFD_ONNX_DOUBLE, IFD_F64},    {IFD_ONNX_UINT32, IFD_U32}, {IFD_ONNX_UINT64, IFD_U64},
-        {IFD_ONNX_BFLOAT16, IFD_BF16},
+        {IFD_ONNX_BFLOAT16, IFD_BF16}, {IFD_ONNX_STRING, IFD_STR},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         if (rows[i].type == type) {
@@ -179,7 +179,31 @@ static uint32_t typed_count(const struct ifd_onnx_tensor *tensor)
 {
     return tensor->type == IFD_ONNX_FLOAT    ? tensor->f32_count
            : tensor->type == IFD_ONNX_DOUBLE ? tensor->f64_count
+           : tensor->type == IFD_ONNX_STRING ? tensor->text_count
                                              : tensor->integer_count;
+}
+
+uint32_t ifd_onnx_texts(struct ifd_builder *b, const struct ifd_str *text,
+                        const struct ifd_shape *shape)
+{
+    const struct ifd_desc desc = {.dtype = IFD_STR, .shape = *shape};
+    size_t count = 0, bytes = 0;
+    if (!ifd_desc_fits(&desc, b->tensor_bytes) || !ifd_desc_bytes(&desc, &bytes) ||
+        !ifd_shape_elements(shape, &count)) {
+        return ifd_build_fail(b, IFD_TOO_LARGE, "texts of shape %s", ifd_shape_text(shape).s);
+    }
+    struct ifd_str *to = ifd_arena_take_tensor(b->graph->arena, bytes);
+    for (size_t i = 0; to && i < count; i++) { /* the file may be gone when a model runs */
+        to[i].data = ifd_arena_text(b->graph->arena, text[i].data, text[i].size);
+        to[i].size = text[i].size;
+        to = to[i].data ? to : NULL;
+    }
+    if (!to) {
+        b->code = ifd_arena_fail(b->graph->arena, bytes, b->err);
+        return IFD_NONE;
+    }
+    const struct ifd_bytes content = {.data = (const uint8_t *)to, .size = bytes};
+    return ifd_build_constant(b, &desc, content, IFD_TENSOR_PAD);
 }
 
 /* The content converted into the arena. */
@@ -247,6 +271,11 @@ uint32_t ifd_onnx_constant(struct ifd_builder *b, const struct ifd_onnx_tensor *
     }
     if (b->code != IFD_OK || !describe(b, tensor, &desc, &count)) {
         return IFD_NONE;
+    }
+    if (desc.dtype == IFD_STR) {
+        return tensor->has_raw
+                   ? ifd_build_fail(b, IFD_CORRUPT, "a constant of text has raw content")
+                   : ifd_onnx_texts(b, tensor->text, &desc.shape);
     }
     if (!tensor->has_raw || stored_bytes(tensor->type, desc.dtype) != ifd_dtype_bytes(desc.dtype)) {
         return converted(b, tensor, &desc, count);

@@ -1,4 +1,4 @@
-/* Operators of ai.onnx.ml on numbers: scalers, labels, linear models. Text is refused. */
+/* Operators of ai.onnx.ml on numbers: scalers, linear models. */
 #include <math.h>
 #include <string.h>
 
@@ -10,8 +10,8 @@ static struct ifd_shape shape_of(const struct ifd_builder *b, uint32_t value)
     return ifd_build_desc(b, value)->shape;
 }
 
-/* A constant tensor of floats. */
-static uint32_t floats(struct ifd_builder *b, const float *data, const int64_t *dim, uint32_t rank)
+uint32_t ifd_onnx_floats(struct ifd_builder *b, const float *data, const int64_t *dim,
+                         uint32_t rank)
 {
     struct ifd_desc desc = {.dtype = IFD_F32, .shape = {.rank = rank}};
     size_t bytes = sizeof(*data);
@@ -36,11 +36,10 @@ static uint32_t list_of(struct ifd_onnx_call *call, const char *name, int64_t co
                               "attribute \"%s\" has %u numbers, expected %lld", name,
                               attr->float_count, (long long)count);
     }
-    return floats(call->b, attr->floats, (const int64_t[]){attr->float_count}, 1);
+    return ifd_onnx_floats(call->b, attr->floats, (const int64_t[]){attr->float_count}, 1);
 }
 
-/* Input 0 as a matrix of floats, one row a sample. */
-static uint32_t rows_of(struct ifd_onnx_call *call)
+uint32_t ifd_onnx_rows(struct ifd_onnx_call *call)
 {
     struct ifd_builder *b = call->b;
     const uint32_t x = ifd_build_cast(b, call->input[0], IFD_F32);
@@ -51,21 +50,56 @@ static uint32_t rows_of(struct ifd_onnx_call *call)
                                               ifd_shape_text(&shape).s);
 }
 
+/* The place of a share x in the normal distribution, by the approximation that ONNX Runtime has. */
+static uint32_t probit(struct ifd_builder *b, uint32_t x)
+{
+    const uint32_t at = ifd_build_with(b, IFD_OP_SUB, ifd_build_with(b, IFD_OP_MUL, x, 2), 1);
+    const uint32_t one = ifd_build_number(b, IFD_F32, 1);
+    const uint32_t log = ifd_build_unary(
+        b, IFD_OP_LOG,
+        ifd_build_binary(b, IFD_OP_SUB, one, ifd_build_binary(b, IFD_OP_MUL, at, at)));
+    const uint32_t v = ifd_build_with(b, IFD_OP_ADD, ifd_build_with(b, IFD_OP_MUL, log, 0.5),
+                                      2 / (3.14159 * 0.147));
+    const uint32_t root =
+        ifd_build_unary(b, IFD_OP_SQRT,
+                        ifd_build_binary(b, IFD_OP_SUB, ifd_build_binary(b, IFD_OP_MUL, v, v),
+                                         ifd_build_with(b, IFD_OP_MUL, log, 1 / 0.147)));
+    const uint32_t size = ifd_build_unary(b, IFD_OP_SQRT, ifd_build_binary(b, IFD_OP_SUB, root, v));
+    const uint32_t y = ifd_build_binary(b, IFD_OP_MUL, size, ifd_build_unary(b, IFD_OP_SIGN, at));
+    return ifd_build_with(b, IFD_OP_MUL, y, 1.41421356);
+}
+
+/* Softmax of all but zeros, which stay. */
+static uint32_t softmax_zero(struct ifd_builder *b, uint32_t x)
+{
+    const struct ifd_ints last = {.count = 1, .value = {(int64_t)shape_of(b, x).rank - 1}};
+    const uint32_t most = ifd_build_reduce(b, IFD_OP_REDUCE_MAX, x, &last, true);
+    const uint32_t is_some = ifd_onnx_compared(b, IFD_OP_GREATER, ifd_build_unary(b, IFD_OP_ABS, x),
+                                               ifd_build_number(b, IFD_F32, 1e-7));
+    const uint32_t power = ifd_onnx_selected(
+        b, is_some, ifd_build_unary(b, IFD_OP_EXP, ifd_build_binary(b, IFD_OP_SUB, x, most)),
+        ifd_build_number(b, IFD_F32, 0));
+    return ifd_build_binary(b, IFD_OP_DIV, power,
+                            ifd_build_reduce(b, IFD_OP_REDUCE_SUM, power, &last, true));
+}
+
+uint32_t ifd_onnx_transformed_as(struct ifd_builder *b, uint32_t x, struct ifd_str name)
+{
+    return ifd_str_is(name, "NONE")       ? x
+           : ifd_str_is(name, "LOGISTIC") ? ifd_build_unary(b, IFD_OP_LOGISTIC, x)
+           : ifd_str_is(name, "SOFTMAX")
+               ? ifd_build_softmax(b, IFD_OP_SOFTMAX, x, shape_of(b, x).rank - 1)
+           : ifd_str_is(name, "SOFTMAX_ZERO") ? softmax_zero(b, x)
+           : ifd_str_is(name, "PROBIT")
+               ? probit(b, x)
+               : ifd_build_fail(b, IFD_UNSUPPORTED, "attribute \"post_transform\" is \"%s\"",
+                                ifd_onnx_text(name).s);
+}
+
 uint32_t ifd_onnx_transformed(struct ifd_onnx_call *call, uint32_t x)
 {
-    struct ifd_builder *b = call->b;
     const struct ifd_onnx_attr *attr = ifd_onnx_attr(call, "post_transform");
-    if (!attr || ifd_str_is(attr->s, "NONE")) {
-        return x;
-    }
-    if (ifd_str_is(attr->s, "LOGISTIC")) {
-        return ifd_build_unary(b, IFD_OP_LOGISTIC, x);
-    }
-    if (ifd_str_is(attr->s, "SOFTMAX")) {
-        return ifd_build_softmax(b, IFD_OP_SOFTMAX, x, shape_of(b, x).rank - 1);
-    }
-    return ifd_build_fail(b, IFD_UNSUPPORTED, "attribute \"post_transform\" is \"%s\"",
-                          ifd_onnx_text(attr->s).s);
+    return attr ? ifd_onnx_transformed_as(call->b, x, attr->s) : x;
 }
 
 /* ---- one number at a time ---- */
@@ -85,7 +119,7 @@ static void scaler(struct ifd_onnx_call *call)
 static void normalizer(struct ifd_onnx_call *call)
 {
     struct ifd_builder *b = call->b;
-    const uint32_t x = rows_of(call);
+    const uint32_t x = ifd_onnx_rows(call);
     const struct ifd_ints axis = {.count = 1, .value = {1}};
     const bool is_max = ifd_onnx_text_is(call, "norm", "MAX", true);
     const bool is_sum = ifd_onnx_text_is(call, "norm", "L1", false);
@@ -109,21 +143,50 @@ static void binarizer(struct ifd_onnx_call *call)
     call->output[0] = ifd_build_cast(b, ifd_onnx_compared(b, IFD_OP_GREATER, x, limit), IFD_F32);
 }
 
-/* What equals replaced_value_float becomes the value of its column. */
+/* What equals replaced_value_… becomes the value of its column. */
 static void imputer(struct ifd_onnx_call *call)
 {
     struct ifd_builder *b = call->b;
-    const uint32_t x = rows_of(call);
-    const double replaced = ifd_onnx_f32(call, "replaced_value_float", 0);
-    const uint32_t values = list_of(call, "imputed_value_floats", shape_of(b, x).dim[1]);
-    const uint32_t number = ifd_build_number(b, IFD_F32, replaced);
-    if (values == IFD_NONE) {
-        ifd_build_fail(b, IFD_UNSUPPORTED, "no attribute \"imputed_value_floats\"");
+    const struct ifd_onnx_attr *ints = ifd_onnx_attr(call, "imputed_value_int64s");
+    const bool is_whole = ints && ints->int_count > 0;
+    const uint32_t x = is_whole ? call->input[0] : ifd_onnx_rows(call);
+    const struct ifd_shape shape = shape_of(b, x);
+    const double replaced = is_whole ? (double)ifd_onnx_int(call, "replaced_value_int64", 0)
+                                     : ifd_onnx_f32(call, "replaced_value_float", 0);
+    const int64_t columns = shape.rank > 0 ? shape.dim[shape.rank - 1] : 1;
+    if (is_whole && ints->int_count != 1 && ints->int_count != (uint64_t)columns) {
+        ifd_build_fail(b, IFD_INVALID, "%u values for %lld columns", ints->int_count,
+                       (long long)columns);
         return;
     }
+    const uint32_t values = is_whole ? ifd_build_list(b, ints->ints, ints->int_count)
+                                     : list_of(call, "imputed_value_floats", columns);
+    if (values == IFD_NONE) {
+        ifd_build_fail(b, IFD_INVALID, "no attribute \"imputed_value_floats\" or …\"_int64s\"");
+        return;
+    }
+    const uint32_t number = ifd_build_number(b, is_whole ? IFD_S64 : IFD_F32, replaced);
     const uint32_t is_missing = isnan(replaced) ? ifd_onnx_compared(b, IFD_OP_NOT_EQUAL, x, x)
                                                 : ifd_onnx_compared(b, IFD_OP_EQUAL, x, number);
     call->output[0] = ifd_onnx_selected(b, is_missing, values, x);
+}
+
+/* All inputs side by side, as floats. */
+static void feature_vectorizer(struct ifd_onnx_call *call)
+{
+    struct ifd_builder *b = call->b;
+    const struct ifd_axis_attrs attrs = {.axis = 1};
+    uint32_t all = IFD_NONE;
+    for (uint32_t i = 0; i < call->input_count; i++) {
+        const uint32_t x = ifd_build_cast(b, call->input[i], IFD_F32);
+        const struct ifd_shape shape = shape_of(b, x);
+        const int64_t dim[2] = {shape.rank > 0 ? shape.dim[0] : 1, -1};
+        const uint32_t rows = ifd_build_reshape(b, x, dim, 2);
+        all = all == IFD_NONE ? rows
+                              : ifd_build_node(b, IFD_OP_CONCAT, (const uint32_t[]){all, rows}, 2,
+                                               NULL, &attrs);
+    }
+    call->output[0] = all;
 }
 
 /* Columns of the last dimension. */
@@ -136,39 +199,6 @@ static void array_feature_extractor(struct ifd_onnx_call *call)
                                ifd_build_reshape(b, call->input[1], (const int64_t[]){-1}, 1)};
     const uint32_t y = ifd_build_node(b, IFD_OP_GATHER, input, 2, NULL, &attrs);
     call->output[0] = shape.rank == 1 ? ifd_build_reshape(b, y, (const int64_t[]){1, -1}, 2) : y;
-}
-
-/* Whole numbers or floats for whole numbers or floats: a chain of comparisons. */
-#define LABELS_MAX 256
-
-static void label_encoder(struct ifd_onnx_call *call)
-{
-    struct ifd_builder *b = call->b;
-    const struct ifd_onnx_attr *ints = ifd_onnx_attr(call, "keys_int64s"),
-                               *reals = ifd_onnx_attr(call, "keys_floats"),
-                               *to_ints = ifd_onnx_attr(call, "values_int64s"),
-                               *to_reals = ifd_onnx_attr(call, "values_floats");
-    const uint32_t keys = ints ? ints->int_count : reals ? reals->float_count : 0;
-    const uint32_t values = to_ints ? to_ints->int_count : to_reals ? to_reals->float_count : 0;
-    const enum ifd_dtype from = ints ? IFD_S64 : IFD_F32, to = to_ints ? IFD_S64 : IFD_F32;
-    if (keys == 0 || keys != values || keys > LABELS_MAX) {
-        ifd_build_fail(b, IFD_UNSUPPORTED, "%u keys and %u values that are numbers, limit %d", keys,
-                       values, LABELS_MAX);
-        return;
-    }
-    const uint32_t x = ifd_build_cast(b, call->input[0], from);
-    const double otherwise = to_ints ? (double)ifd_onnx_int(call, "default_int64", -1)
-                                     : ifd_onnx_f32(call, "default_float", 0);
-    uint32_t y = ifd_build_number(b, to, otherwise);
-    for (uint32_t i = keys; b->code == IFD_OK && i-- > 0;) {
-        const double key = ints ? (double)ints->ints[i] : (double)reals->floats[i];
-        const double value = to_ints ? (double)to_ints->ints[i] : (double)to_reals->floats[i];
-        const uint32_t is_it =
-            isnan(key) ? ifd_onnx_compared(b, IFD_OP_NOT_EQUAL, x, x)
-                       : ifd_onnx_compared(b, IFD_OP_EQUAL, x, ifd_build_number(b, from, key));
-        y = ifd_onnx_selected(b, is_it, ifd_build_number(b, to, value), y);
-    }
-    call->output[0] = y;
 }
 
 /* Maps of labels to numbers stay the numbers. */
@@ -196,36 +226,25 @@ static uint32_t linear(struct ifd_onnx_call *call, uint32_t x, int64_t rows)
     const struct ifd_broadcast_to_attrs all = {.shape = {.count = 1, .value = {rows}}};
     bias =
         bias == IFD_NONE ? IFD_NONE : ifd_build_node(b, IFD_OP_BROADCAST_TO, &bias, 1, NULL, &all);
-    return ifd_build_layer(b, x, floats(b, weights->floats, dim, 2), bias);
+    return ifd_build_layer(b, x, ifd_onnx_floats(b, weights->floats, dim, 2), bias);
 }
 
 static void linear_regressor(struct ifd_onnx_call *call)
 {
-    const uint32_t y = linear(call, rows_of(call), ifd_onnx_int(call, "targets", 1));
+    const uint32_t y = linear(call, ifd_onnx_rows(call), ifd_onnx_int(call, "targets", 1));
     call->output[0] = ifd_onnx_transformed(call, y);
-}
-
-uint32_t ifd_onnx_label_of(struct ifd_onnx_call *call, const char *name, uint32_t scores)
-{
-    struct ifd_builder *b = call->b;
-    const struct ifd_onnx_attr *labels = ifd_onnx_attr(call, name);
-    const struct ifd_arg_attrs attrs = {.axis = 1};
-    const struct ifd_desc index = {.dtype = IFD_S64};
-    const uint32_t best = ifd_build_node(b, IFD_OP_ARG_MAX, &scores, 1, &index, &attrs);
-    const uint32_t input[2] = {ifd_build_list(b, labels->ints, labels->int_count), best};
-    return ifd_build_node(b, IFD_OP_GATHER, input, 2, NULL, NULL);
 }
 
 static void linear_classifier(struct ifd_onnx_call *call)
 {
-    const struct ifd_onnx_attr *labels = ifd_onnx_attr(call, "classlabels_ints");
-    const int64_t count = labels ? labels->int_count : 0;
+    const uint32_t labels = ifd_onnx_class_labels(call, "classlabels_ints");
+    const int64_t count = labels == IFD_NONE ? 0 : shape_of(call->b, labels).dim[0];
     if (count < 2) {
-        ifd_build_fail(call->b, IFD_UNSUPPORTED, "%lld labels of whole numbers", (long long)count);
+        ifd_build_fail(call->b, IFD_UNSUPPORTED, "%lld labels", (long long)count);
         return;
     }
-    const uint32_t scores = linear(call, rows_of(call), count);
-    call->output[0] = ifd_onnx_label_of(call, "classlabels_ints", scores);
+    const uint32_t scores = linear(call, ifd_onnx_rows(call), count);
+    call->output[0] = ifd_onnx_label_of(call->b, labels, scores);
     if (call->output_count > 1) {
         call->output[1] = ifd_onnx_transformed(call, scores);
     }
@@ -236,8 +255,8 @@ void ifd_onnx_ml(struct ifd_onnx_call *call, int which)
     static void (*const functions[])(struct ifd_onnx_call *) = {
         [IFD_ONNX_ARRAY_FEATURE_EXTRACTOR] = array_feature_extractor,
         [IFD_ONNX_BINARIZER] = binarizer,
+        [IFD_ONNX_FEATURE_VECTORIZER] = feature_vectorizer,
         [IFD_ONNX_IMPUTER] = imputer,
-        [IFD_ONNX_LABEL_ENCODER] = label_encoder,
         [IFD_ONNX_LINEAR_CLASSIFIER] = linear_classifier,
         [IFD_ONNX_LINEAR_REGRESSOR] = linear_regressor,
         [IFD_ONNX_NORMALIZER] = normalizer,

@@ -63,6 +63,9 @@ bool ifd_onnx_axes(struct ifd_onnx_call *call, uint32_t i, uint32_t rank, struct
 /** A tensor of the file as a constant: all floats become f32, whole numbers of fewer than 8 bits
  *  numbers of 8. */
 uint32_t ifd_onnx_constant(struct ifd_builder *b, const struct ifd_onnx_tensor *tensor);
+/** Texts, copied, as a constant of this shape. */
+uint32_t ifd_onnx_texts(struct ifd_builder *b, const struct ifd_str *text,
+                        const struct ifd_shape *shape);
 /** The type that values of an element type have here: f32 for every type of floats. False if there
  *  is none. */
 bool ifd_onnx_dtype(int64_t type, enum ifd_dtype *ret);
@@ -222,6 +225,12 @@ void ifd_onnx_quantized(struct ifd_onnx_call *call, int which); /* enum ifd_onnx
 void ifd_onnx_recurrent(struct ifd_onnx_call *call, int which); /* enum ifd_onnx_recurrent */
 void ifd_onnx_microsoft(struct ifd_onnx_call *call, int which); /* enum ifd_onnx_microsoft */
 void ifd_onnx_ml(struct ifd_onnx_call *call, int which);        /* enum ifd_onnx_ml */
+/* labels.c */
+void ifd_onnx_label_encoder(struct ifd_onnx_call *call, int unused);
+void ifd_onnx_category_mapper(struct ifd_onnx_call *call, int unused);
+void ifd_onnx_one_hot_encoder(struct ifd_onnx_call *call, int unused);
+void ifd_onnx_svm(struct ifd_onnx_call *call, int is_classifier); /* svm.c */
+void ifd_onnx_tree_ensemble(struct ifd_onnx_call *call, int unused);
 void ifd_onnx_tree_classifier(struct ifd_onnx_call *call, int unused);
 void ifd_onnx_tree_regressor(struct ifd_onnx_call *call, int unused);
 void ifd_onnx_attention(struct ifd_onnx_call *call, int is_quantized);
@@ -351,8 +360,8 @@ enum ifd_onnx_microsoft {
 enum ifd_onnx_ml {
     IFD_ONNX_ARRAY_FEATURE_EXTRACTOR,
     IFD_ONNX_BINARIZER,
+    IFD_ONNX_FEATURE_VECTORIZER,
     IFD_ONNX_IMPUTER,
-    IFD_ONNX_LABEL_ENCODER,
     IFD_ONNX_LINEAR_CLASSIFIER,
     IFD_ONNX_LINEAR_REGRESSOR,
     IFD_ONNX_NORMALIZER,
@@ -379,8 +388,18 @@ uint32_t ifd_onnx_convolve(struct ifd_onnx_call *call, uint32_t x, uint32_t filt
 uint32_t ifd_onnx_in_steps(struct ifd_builder *b, uint32_t x);
 /** What attribute "post_transform" makes of scores [n, …] (ml.c). */
 uint32_t ifd_onnx_transformed(struct ifd_onnx_call *call, uint32_t x);
-/** The label, of the attribute's whole numbers, of the largest score in each row. */
-uint32_t ifd_onnx_label_of(struct ifd_onnx_call *call, const char *name, uint32_t scores);
+/** The same by name. */
+uint32_t ifd_onnx_transformed_as(struct ifd_builder *b, uint32_t x, struct ifd_str name);
+/** A list of numbers as a constant. */
+uint32_t ifd_onnx_floats(struct ifd_builder *b, const float *data, const int64_t *dim,
+                         uint32_t rank);
+/** Input 0 as a matrix of floats, one row a sample. */
+uint32_t ifd_onnx_rows(struct ifd_onnx_call *call);
+/** The labels of classes: the attribute of this name, or "classlabels_strings"; IFD_NONE: none
+ *  (labels.c). */
+uint32_t ifd_onnx_class_labels(struct ifd_onnx_call *call, const char *ints);
+/** The label of the largest score in each row. */
+uint32_t ifd_onnx_label_of(struct ifd_builder *b, uint32_t labels, uint32_t scores);
 /** alpha * A' B' + beta * C of the node's inputs and attributes. */
 uint32_t ifd_onnx_product(struct ifd_onnx_call *call);
 uint32_t ifd_onnx_average(struct ifd_onnx_call *call, uint32_t x);

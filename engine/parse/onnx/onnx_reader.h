@@ -49,7 +49,8 @@ struct ifd_onnx_tensor {
     const float *f32;
     const double *f64;
     const int64_t *integer; /* int32_data, int64_data, uint64_data */
-    uint32_t f32_count, f64_count, integer_count;
+    const struct ifd_str *text;
+    uint32_t f32_count, f64_count, integer_count, text_count;
     struct ifd_str
         location; /* of the file with its content, where that was not given; else empty */
 };
