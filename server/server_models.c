@@ -195,7 +195,9 @@ enum ifd_code ifd_server_create_repo(struct ifd_server *server, struct ifd_err *
         .backends = config->backends.count > 0 ? config->backends.item : NULL,
         .backend_count = config->backends.count,
         .precision = config->precision,
-        .max_threads = IFD_SERVER_THREADS_MAX,
+        /* no instance gets more, and each would cost every plan its work memory */
+        .max_threads = server->served.cores < IFD_SERVER_THREADS_MAX ? server->served.cores
+                                                                     : IFD_SERVER_THREADS_MAX,
         .max_model_bytes = ifd_config_model_bytes(config),
         .shape_bytes = (size_t)config->shape_memory,
         .clock = ifd_clock_system(),

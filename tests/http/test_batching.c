@@ -148,13 +148,29 @@ static void clients_share_runs_and_get_their_own_numbers(void)
 }
 
 /* Number of instances of the model in a server with the option; 0 if it refuses the model. */
-static long instances(const char *text, const char *other)
+#define SUM "{model=\"sum\",version=\"1\"} "
+
+static void start(struct live *live, const char *text, const char *other)
 {
-    struct live live;
     char option[100];
     write_config(text);
     (void)snprintf(option, sizeof(option), "--model-repository=%s", dir);
-    live_start(&live, (const char *const[]){option, other, NULL});
+    live_start(live, (const char *const[]){option, other, NULL});
+}
+
+static long long memory_of(const char *text)
+{
+    struct live live;
+    start(&live, text, NULL);
+    const long long bytes = live_metric(&live, "\ninferd_memory_held_bytes ");
+    live_stop(&live);
+    return bytes;
+}
+
+static long instances(const char *text, const char *other)
+{
+    struct live live;
+    start(&live, text, other);
     const struct answer answer = client_get(&live, "/v2/models/sum/config");
     const char *group = strstr(answer.body, "\"instance_group\":");
     const char *count = group ? strstr(group, "\"count\":") : NULL;
@@ -162,8 +178,6 @@ static long instances(const char *text, const char *other)
     live_stop(&live);
     return number;
 }
-
-#define SUM "{model=\"sum\",version=\"1\"} "
 
 /* Starts a server with model "sum" under this config, and a request of 4 samples that waits for 4
  * more. */
@@ -239,8 +253,12 @@ static void there_are_as_many_instances_as_cores_unless_the_config_says(void)
     EXPECT_INT(instances(hint, "--performance-hint=throughput"), cores);
     EXPECT_INT(instances("instance_group { count: 3 }", NULL), 3);
     EXPECT_INT(instances("instance_group { count: 1 }", "--performance-hint=throughput"), 1);
-    /* Two of 36 MB fit in the budget, but not in an eighth of it. */
-    EXPECT_INT(instances("max_batch_size: 4096", "--memory-budget=80000000"), 1);
+    /* Two fit in the budget, but not in an eighth of it: while one is made it needs up to four times
+     * what it holds. */
+    char budget[100];
+    (void)snprintf(budget, sizeof(budget), "--memory-budget=%lld",
+                   8 * memory_of("max_batch_size: 4096 instance_group { count: 1 }"));
+    EXPECT_INT(instances("max_batch_size: 4096", budget), 1);
     remove_repository();
 }
 
