@@ -273,6 +273,9 @@ void ifd_composite_unsorted_segment(struct ifd_composite *c)
         ifd_build_fail(b, IFD_UNSUPPORTED, "%d segments of %s %s", segments, ifd_dtype_name(dtype),
                        ifd_shape_text(&data).s);
     }
+    if (b->code != IFD_OK) {
+        return; /* ids of more dimensions than data, too */
+    }
     const enum ifd_scatter_mode mode = mode_of(c);
     const uint32_t rows = as_rows(c, c->input[0], ids.rank);
     const int64_t base_dim[2] = {(int64_t)segments + 1, shape_of(c, rows)->dim[1]};
