@@ -178,8 +178,10 @@ static enum ifd_code find_or_open(struct ifd_sequences *self,
     if (!*ret && !request->sequence_start) {
         return ifd_fail(err, IFD_INVALID,
                         "inference request for sequence %.*s to model '%s' must specify the START "
-                        "flag on the first request of the sequence",
-                        (int)id.size, id.data, self->desc->name);
+                        "flag on the first request of the sequence; a sequence is forgotten after "
+                        "%llu us without a request and when its model is reloaded",
+                        (int)id.size, id.data, self->desc->name,
+                        (unsigned long long)self->desc->max_sequence_idle_us);
     }
     if (*ret && (*ret)->is_busy) {
         return ifd_fail(err, IFD_BUSY, "the last request of sequence %.*s still runs", (int)id.size,

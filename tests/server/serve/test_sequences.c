@@ -167,6 +167,7 @@ static void sequences_are_bounded_and_idle_ones_are_forgotten(void)
     REQUIRE_OK(step(&f, "c", true, 1, 11 * SECOND + 1, &sum), &f.err);
     EXPECT_CODE(step(&f, "a", false, 1, 11 * SECOND + 1, &sum), IFD_INVALID, &f.err);
     EXPECT_HAS(f.err.text, "sequence a to model 'sum' must specify the START flag");
+    EXPECT_HAS(f.err.text, "forgotten after 1000000 us without a request");
     end(&f);
 }
 

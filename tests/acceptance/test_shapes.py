@@ -1,0 +1,131 @@
+"""Sizes that a request decides, on networks of others, with the answers of LiteRT and ONNX Runtime
+at the same sizes."""
+
+import unittest
+
+import numpy as np
+import onnx
+import onnxruntime
+import tritonclient.http as triton
+from PIL import Image, ImageDraw
+from tritonclient.utils import InferenceServerException
+
+import support
+from litert_models import LiteRT
+from test_metrics import scrape
+
+HIFIGAN = "models/tflite/hifigan_float16.tflite"
+TEXT = "models/onnx/ppocr_v4_det.onnx"
+DIRECTION = "models/onnx/ppocr_v2_cls.onnx"
+DETECTOR = "models/onnx/yolox_nano.onnx"
+OF_RANGE = 1e-4
+SHAPE_MEMORY = 256 << 20
+
+
+def written(width, height):
+    """A picture with a line of text, as the detector of text takes it."""
+    picture = Image.new("RGB", (width, height), "white")
+    ImageDraw.Draw(picture).text((12, height // 2 - 16), "inferd 0123456789", "black",
+                                 font_size=28)
+    x = (np.asarray(picture, np.float32) / 255 - 0.5) / 0.25
+    return np.ascontiguousarray(x.transpose(2, 0, 1)[None])
+
+
+class Shapes(support.ServerCase):
+    options = (f"--shape-memory={SHAPE_MEMORY}",)
+
+    @classmethod
+    def prepare(cls, folder):
+        support.add_model(folder, "voice", support.shared(HIFIGAN))
+        support.add_model(folder, "text", support.shared(TEXT),
+                          config="instance_group { count: 1 }")
+        support.add_model(
+            folder, "direction", support.shared(DIRECTION),
+            config="max_batch_size: 8 dynamic_batching { max_queue_delay_microseconds: 500000 "
+            'preferred_batch_size: 4 } input { name: "x" data_type: TYPE_FP32 dims: [3, 48, 192] }')
+        # the file says 416 x 416; its layers take any multiple of 32
+        support.add_model(folder, "detector", support.shared(DETECTOR), config='input { '
+                          'name: "images" data_type: TYPE_FP32 dims: [1, 3, -1, -1] }')
+
+    def setUp(self):
+        self.client = triton.InferenceServerClient(
+            self.server.address, network_timeout=support.ANSWER_SECONDS, concurrency=8
+        )
+        self.addCleanup(self.client.close)
+        self.random = np.random.default_rng(19)
+
+    def tensor(self, name, array):
+        tensor = triton.InferInput(name, array.shape, "FP32")
+        tensor.set_data_from_numpy(array)
+        return tensor
+
+    def infer(self, model, name, array):
+        result = self.client.infer(model, [self.tensor(name, array)])
+        return result.as_numpy(result.get_response()["outputs"][0]["name"])
+
+    def expect_close(self, got, want, where):
+        self.assertEqual(got.shape, want.shape, where)
+        off = float(np.abs(got - want).max() / np.ptp(want))
+        self.assertLessEqual(off, OF_RANGE, where)
+
+    def test_a_vocoder_speaks_sentences_of_any_length(self):
+        runtime = LiteRT(support.shared(HIFIGAN).read_bytes())
+        port = runtime.made.get_input_details()[0]["index"]
+        for frames in (40, 200, 41):
+            mel = self.random.normal(-4, 2, (1, 80, frames)).astype(np.float32)
+            runtime.made.resize_tensor_input(port, mel.shape)
+            runtime.made.allocate_tensors()
+            self.expect_close(self.infer("voice", "input", mel), runtime.step([mel])[0], frames)
+
+    def test_text_is_found_in_pictures_of_any_width(self):
+        runtime = onnxruntime.InferenceSession(support.shared(TEXT))
+        for width in (160, 480, 96, 160):
+            x = written(width, 64)
+            want, = runtime.run(None, {"x": x})
+            self.assertGreater(np.ptp(want), 0.5, "no text is found")
+            self.expect_close(self.infer("text", "x", x), want, width)
+
+    def test_a_detector_takes_two_sizes(self):
+        model = onnx.load(support.shared(DETECTOR))
+        for port in [*model.graph.input, *model.graph.output]:
+            port.type.tensor_type.ClearField("shape")
+        runtime = onnxruntime.InferenceSession(model.SerializeToString())
+        for side in (416, 224):
+            x = self.random.uniform(0, 255, (1, 3, side, side)).astype(np.float32)
+            got = self.infer("detector", "images", x)
+            self.assertEqual(got.shape[1], sum((side // s) ** 2 for s in (8, 16, 32)))
+            self.expect_close(got, runtime.run(None, {"images": x})[0], x.shape)
+
+    def test_requests_of_a_symbolic_batch_run_together(self):
+        runtime = onnxruntime.InferenceSession(support.shared(DIRECTION))
+        x = self.random.normal(0, 1, (4, 3, 48, 192)).astype(np.float32)
+        want = runtime.run(None, {"x": x})[0]
+        requests = [self.client.async_infer("direction", [self.tensor("x", x[i:i + 1])])
+                    for i in range(4)]
+        got = [r.get_result().as_numpy("softmax_0.tmp_0") for r in requests]
+        self.expect_close(np.concatenate(got), want, "four of one")
+        self.expect_close(self.infer("direction", "x", x), want, "one of four")
+        stats = self.client.get_inference_statistics("direction")["model_stats"][0]
+        self.assertIn(4, [row["batch_size"] for row in stats["batch_stats"]])
+        self.assertLess(stats["execution_count"], stats["inference_count"])
+        with self.assertRaisesRegex(InferenceServerException, "batch.size"):
+            self.infer("direction", "x", np.repeat(x, 3, 0))
+
+    def test_plans_of_many_shapes_are_bounded(self):
+        def held():
+            return sum(v for k, v in scrape(self.server)[0].items()
+                       if k.startswith("inferd_memory_held_bytes"))
+
+        self.infer("text", "x", np.zeros((1, 3, 32, 32), np.float32))
+        before = held()
+        for width in range(64, 64 + 30 * 32, 32):
+            self.infer("text", "x", np.zeros((1, 3, 64, width), np.float32))
+        self.assertLessEqual(held() - before, SHAPE_MEMORY)
+        with self.assertRaisesRegex(InferenceServerException, f"limit of {SHAPE_MEMORY}"):
+            self.infer("text", "x", np.zeros((1, 3, 2048, 2048), np.float32))
+        self.assertEqual(self.infer("text", "x", np.zeros((1, 3, 64, 96), np.float32)).shape,
+                         (1, 1, 64, 96))
+
+
+if __name__ == "__main__":
+    unittest.main()
