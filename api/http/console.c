@@ -1,16 +1,33 @@
 /* GET /console: one page that shows the server and asks it as any client does. It holds no data, so
- * it needs no token. */
+ * it needs no token. GET / leads to it. */
 #include "api/http/console.h"
 
 #include "api/http/handlers.h"
 
-void ifd_handle_console(struct ifd_http_call *call)
+/* Answers 404 where there is no console. */
+static bool has_console(struct ifd_http_call *call)
 {
-    struct ifd_http_response *response = &call->exchange->response;
     struct ifd_err err = {0};
     if (!call->has_console) {
         (void)ifd_fail(&err, IFD_NOT_FOUND, "this server runs with --console=false");
         ifd_http_fail(call, IFD_NOT_FOUND, &err);
+    }
+    return call->has_console;
+}
+
+void ifd_handle_root(struct ifd_http_call *call)
+{
+    if (has_console(call)) {
+        ifd_http_response_begin(&call->exchange->response, 302);
+        ifd_answer_header(&call->exchange->response, "Location", "/console");
+        ifd_http_respond(call);
+    }
+}
+
+void ifd_handle_console(struct ifd_http_call *call)
+{
+    struct ifd_http_response *response = &call->exchange->response;
+    if (!has_console(call)) {
         return;
     }
     ifd_http_response_begin(response, 200);

@@ -32,7 +32,7 @@ NAMES = {
     "model config, no such model": ["nope"],
     "model metadata, version not a number": ["Not Found"],
     "no such route": ["Not Found"],
-    "root": ["Not Found"],
+    "root": ["--console=false"],
     "bad: not JSON": ["JSON", "'b'", "byte 1"],
     "bad: empty body": ["JSON", "empty"],
     "bad: JSON array": ["JSON", "object"],
@@ -106,7 +106,7 @@ def split(headers, data):
 
 class Wire(support.ServerCase):
     options = ("--strict-readiness=false", "--model-control-mode=explicit", "--load-model=*",
-               "--admin-on-http")
+               "--admin-on-http", "--console=false")
     repository = support.REPOSITORY
     maxDiff = None
 

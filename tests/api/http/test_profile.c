@@ -81,6 +81,10 @@ static void console_is_a_page_with_a_policy(void)
     EXPECT_HAS(loopback_header(&answer, "Content-Security-Policy"),
                "default-src 'none'; script-src");
     loopback_release(&answer);
+    loopback_get(&loop, "/", &answer);
+    EXPECT_INT(answer.status, 302);
+    EXPECT_TEXT(loopback_header(&answer, "Location"), "/console");
+    loopback_release(&answer);
     loopback_finish(&loop);
 }
 

@@ -64,7 +64,7 @@ static void every_row_is_found_by_its_own_path(void)
 static void unknown_paths_are_not_found(void)
 {
     static const char *const paths[] = {"",
-                                        "/",
+                                        "//",
                                         "v2",
                                         "/v2/",
                                         "/v1",
