@@ -84,6 +84,7 @@ struct ifd_instance_group_info {
     const char *name;
     int32_t count;
     uint32_t priority; /* under load, 1/priority of the time of others; 0: the config has none */
+    uint32_t gpu_line; /* where its kind is KIND_GPU; 0: it is not */
 };
 
 /** Key and string value of the config's `parameters`. */

@@ -60,11 +60,11 @@ static enum ifd_code read_policy(struct ifd_fields *c, const struct ifd_text_fie
 
 /* ---- instances and parameters ---- */
 
-/* Instances run on the CPU, whatever the config says. */
+/* Backends decide where a model runs, whatever the kind says. */
 static enum ifd_code read_kind(struct ifd_fields *c, const struct ifd_text_field *f, void *at)
 {
     static const char *const kinds[] = {"KIND_AUTO", "KIND_CPU", "KIND_MODEL"};
-    (void)at;
+    struct ifd_instance_group_info *group = at;
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
         if (strcmp(f->text, kinds[i]) == 0) {
             return IFD_OK;
@@ -73,8 +73,23 @@ static enum ifd_code read_kind(struct ifd_fields *c, const struct ifd_text_field
     if (strcmp(f->text, "KIND_GPU") != 0) {
         return ifd_field_fail(c, f, "KIND_AUTO, KIND_CPU, KIND_GPU or KIND_MODEL");
     }
-    ifd_field_warn(c, f, "is KIND_GPU, but instances run on the CPU");
+    group->gpu_line = f->line;
     return IFD_OK;
+}
+
+static void warn_of_gpus(struct ifd_fields *c, const struct ifd_model_desc *m)
+{
+    const char *backends = ifd_desc_parameter(m, "backends");
+    for (uint32_t i = 0; i < m->instance_group_count && !(backends && strstr(backends, "Gpu"));
+         i++) {
+        const struct ifd_text_field field = {.name = "kind", .line = m->instance_group[i].gpu_line};
+        if (field.line > 0) {
+            ifd_field_warn(c, &field,
+                           "is KIND_GPU, which has no effect here; what runs the model on a GPU: "
+                           "parameters { key: \"backends\" value { string_value: "
+                           "\"GpuAcc,CpuAcc,CpuRef\" } }");
+        }
+    }
 }
 
 static enum ifd_code read_priority(struct ifd_fields *c, const struct ifd_text_field *f, void *at)
@@ -370,6 +385,7 @@ enum ifd_code ifd_manifest_read(struct ifd_str text, const char *file_name, stru
         code = check_batching(&manifest, file_name, err);
     }
     if (!code) {
+        warn_of_gpus(&c, &manifest);
         *ret = manifest;
     }
     return code;

@@ -160,14 +160,27 @@ static void unknown_and_idle_fields_are_named(void)
     struct ifd_model_desc m;
     struct ifd_err err = {0};
     REQUIRE_OK(read_text("max_batch_sise: 3\noptimization { graph { level: 1 } }\n"
-                         "input { name: \"x\" colour: \"red\" }\n"
-                         "instance_group { kind: KIND_GPU }\n",
+                         "input { name: \"x\" colour: \"red\" }\n",
                          &m, &err),
                &err);
     EXPECT_HAS(heard, "config.pbtxt:1: field \"max_batch_sise\" is unknown");
     EXPECT_HAS(heard, "config.pbtxt:2: field \"optimization\" has no effect here");
     EXPECT_HAS(heard, "config.pbtxt:3: field \"colour\" is unknown");
-    EXPECT_HAS(heard, "config.pbtxt:4: field \"kind\" is KIND_GPU, but instances run on the CPU");
+}
+
+static void a_gpu_is_asked_of_a_backend(void)
+{
+    struct ifd_model_desc m;
+    struct ifd_err err = {0};
+    REQUIRE_OK(read_text("instance_group [ { count: 1 }, {\n kind: KIND_GPU } ]\n", &m, &err),
+               &err);
+    EXPECT_HAS(heard, "config.pbtxt:2: field \"kind\" is KIND_GPU, which has no effect here");
+    EXPECT_HAS(heard, "\"GpuAcc,CpuAcc,CpuRef\"");
+    REQUIRE_OK(read_text("instance_group { kind: KIND_GPU }\n"
+                         "parameters { key: \"backends\" value { string_value: \"GpuAcc\" } }\n",
+                         &m, &err),
+               &err);
+    EXPECT_TEXT(heard, "");
 }
 
 static void idle_fields_without_a_value_are_not(void)
@@ -565,6 +578,7 @@ int main(int argc, char **argv)
         T(null_in_json_means_absent),
         T(strings_are_read_as_protocol_buffers_have_them),
         T(unknown_and_idle_fields_are_named),
+        T(a_gpu_is_asked_of_a_backend),
         T(groups_have_a_priority),
         T(idle_fields_without_a_value_are_not),
         T(text_ends_with_its_size),
