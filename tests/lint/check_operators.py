@@ -1,25 +1,37 @@
 #!/usr/bin/env python3
-"""docs/operators.md is what the tables of operators say. With --write it is made so."""
-import json
+"""docs/operators.md is what the tables of operators say, and what their definitions and the
+backends answer when asked (tests/conformance/operator_types.c). With --write it is made so.
+
+    check_operators.py [--write] PROGRAM        build/gcc/tests/operator_types"""
+import os
+import pathlib
 import re
+import subprocess
 import sys
+import tempfile
 import textwrap
 
 from tree import ROOT, finish
 
 PATH = ROOT / "docs/operators.md"
+NODES = "/usr/share/libonnx-testdata/data/node"  # Debian's libonnx-testdata
+BACKENDS = ["CpuRef", "CpuAcc", "GpuAcc"]
+MOVES = ["reshape", "transpose"]
 HEAD = """# Operators
 
-Made by `tests/lint/check_operators.py --write` from the tables of the sources; `lint.operators`
-fails when it is stale.
+Made by `tests/lint/check_operators.py --write build/gcc/tests/operator_types` from the tables of
+the sources; `lint.operators` fails when it is stale.
 
-CpuRef computes every operator, but for *cond* and *loop*, which the engine runs itself. *Types* are
-those of the first input in the golden cases of `tests/ops`. A cross means that the backend has
-kernels of its own; which shapes and types they take is theirs to say (`inferd inspect` names each
-node's backend, and the reason where none takes it).
+The last three columns are the types of an operator's first input, of {count} in all. CpuRef's are
+those of its definition; it computes every operator, but for *cond* and *loop*, which the engine
+runs itself. Of CpuAcc and GpuAcc they are those for which the backend, when asked, takes a case of
+`tests/ops`; what an empty cell lacks is left to CpuRef. CpuAcc's are those of x86-64: on Arm a cell
+with u8 alone has s8 alone. Which shapes and types of other inputs a backend takes is its to say:
+`inferd inspect` names each node's backend, and the reason where none takes it. An operator of ONNX
+stands where a node of ONNX's own tests becomes just this one; the others are listed below.
 
-| operator | TFLite | types | CpuAcc | GpuAcc |
-|---|---|---|---|---|
+| operator | TFLite | ONNX | CpuRef | CpuAcc | GpuAcc |
+|---|---|---|---|---|---|
 """
 ONNX = """Translated to the operators above, from opset 1 on. Operators that a model defines itself
 (functions) are what they are made of. Constants may lie in files beside the model's."""
@@ -58,14 +70,77 @@ def composites():
     return sorted(set(names))
 
 
-def tested_types(symbol):
-    path = ROOT / "tests/ops" / f"{symbol}.json"
-    cases = json.loads(path.read_text())["cases"] if path.exists() else []
-    return sorted({c["inputs"][0]["dtype"] for c in cases if c["inputs"] and c["inputs"][0]})
+def fields(message):
+    """Number, content and place behind it of each field of a protobuf message."""
+    at = 0
+
+    def varint():
+        nonlocal at
+        number = shift = 0
+        while True:
+            number |= (message[at] & 127) << shift
+            shift += 7
+            at += 1
+            if message[at - 1] < 128:
+                return number
+
+    while at < len(message):
+        begin = at
+        tag = varint()
+        size = {0: 0, 1: 8, 2: None, 5: 4}[tag & 7]
+        if tag & 7 == 0:
+            varint()
+        size = varint() if size is None else size
+        at += size
+        yield tag >> 3, message[at - size:at], message[begin:at]
 
 
-def drivers(backend):
-    return set(re.findall(r"^DRIVER\((\w+),", read(f"backends/{backend}/ops/op_list.inc"), re.M))
+def field(number, content):
+    size, head = len(content), bytes([number << 3 | 2])
+    while size > 127:
+        head += bytes([size & 127 | 128])
+        size >>= 7
+    return head + bytes([size]) + content
+
+
+def with_constants(case):
+    """The model of a node test, whose inputs but the first are constants, as weights are."""
+    model = graph = b""
+    count = 0
+    for number, content, whole in fields((case / "model.onnx").read_bytes()):
+        if number != 7:
+            model += whole
+            continue
+        for inner, port, part in fields(content):
+            count += inner == 11
+            value = case / f"test_data_set_0/input_{count - 1}.pb"
+            if inner == 11 and count > 1 and value.exists():
+                name = next(c for n, c, _ in fields(port) if n == 1)
+                part = field(5, value.read_bytes() + field(8, name))
+            graph += part
+    return model + field(7, graph)
+
+
+def answers(program):
+    """Types by operator and backend, and names of ONNX by operator."""
+    if not pathlib.Path(NODES).is_dir():
+        print(f"skipped: {NODES} is not here (Debian's package libonnx-testdata)")
+        sys.exit(1 if os.environ.get("INFERD_TEST_NO_SKIPS") else 77)
+    program = pathlib.Path(program).resolve()
+    environment = {**os.environ, "LD_LIBRARY_PATH": str(program.parent / "fake_opencl")}
+    with tempfile.TemporaryDirectory() as folder:
+        for case in pathlib.Path(NODES).iterdir():
+            (pathlib.Path(folder) / f"{case.name}.onnx").write_bytes(with_constants(case))
+        done = subprocess.run([program, "tell", ROOT / "tests/ops", NODES, folder],
+                              capture_output=True, text=True, env=environment, check=True)
+    types, onnx = {}, {}
+    for line in done.stdout.splitlines():
+        words = line.split()
+        if words[0] == "op":
+            types[words[1], words[2]] = sorted(words[3:])
+        elif words[0] == "onnx":
+            onnx.setdefault(words[2], set()).add(words[1])
+    return types, onnx
 
 
 def onnx_list(domain):
@@ -77,25 +152,44 @@ def paragraph(names):
     return textwrap.fill(", ".join(names) + ".", 100) + "\n"
 
 
-def document():
-    tflite, acc, gpu = builtins(), drivers("cpuacc"), drivers("gpuacc")
-    text = HEAD
+def cell(types, every):
+    """A list of types, said in short where it has nearly all."""
+    rest = sorted(every - set(types))
+    if len(rest) > 4:
+        return " ".join(types)
+    return f"all but {' '.join(rest)}" if rest else "all"
+
+
+def document(program):
+    tflite, (types, onnx) = builtins(), answers(program)
+    every = set().union(*types.values())
+    single = set().union(*(names for op, names in onnx.items() if op not in MOVES))
+    for op in MOVES:  # a sum of one, a clip without bounds
+        onnx[op] -= single
+    single = set().union(*onnx.values())
+    text = HEAD.replace("{count}", str(len(every)))
     for op, symbol in re.findall(r"^OP\((\w+), (\w+)\)",
                                  read("engine/include/inferd/op_list.inc"), re.M):
-        text += (f"| {symbol} | {' '.join(tflite.get(op, []))} | {' '.join(tested_types(symbol))} "
-                 f"| {'x' if op in acc else ''} | {'x' if op in gpu else ''} |\n")
+        cells = [symbol, " ".join(tflite.get(op, [])), " ".join(sorted(onnx.get(symbol, []))),
+                 *(cell(types[symbol, backend], every) for backend in BACKENDS)]
+        text += f"| {' | '.join(cells)} |\n"
     text += "\n## TFLite\n\nBeside those of the table:\n\n" + paragraph(composites())
-    text += "\n## ONNX\n\n" + textwrap.fill(" ".join(ONNX.split()), 100) + "\n\nOf ai.onnx:\n\n"
-    text += paragraph(onnx_list('""'))
+    text += "\n## ONNX\n\n" + textwrap.fill(" ".join(ONNX.split()), 100)
+    text += "\n\nOf ai.onnx beside those of the table, as several operators:\n\n"
+    text += paragraph(name for name in onnx_list('""') if name not in single)
     text += "\n" + textwrap.fill(" ".join(NARROW.split()), 100) + "\n"
-    text += "\nOf ai.onnx.ml:\n\n" + paragraph(onnx_list("ML"))
-    text += "\nOf com.microsoft:\n\n" + paragraph(onnx_list("MS"))
+    for domain, title in (("ML", "Of ai.onnx.ml"), ("MS", "Of com.microsoft")):
+        text += f"\n{title}:\n\n" + paragraph(onnx_list(domain))
     return text
 
 
-wanted = document()
+arguments = [word for word in sys.argv[1:] if word != "--write"]
+if len(arguments) != 1:
+    sys.exit(__doc__)
+wanted = document(arguments[0])
 if "--write" in sys.argv:
     PATH.write_text(wanted)
 is_stale = not PATH.exists() or PATH.read_text() != wanted
-problems = ["docs/operators.md: stale; tests/lint/check_operators.py --write makes it anew"]
+problems = [f"docs/operators.md: stale; tests/lint/check_operators.py --write {arguments[0]} makes "
+            "it anew"]
 finish(problems if is_stale else [], wanted.count("\n"))
