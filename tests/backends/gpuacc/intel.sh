@@ -18,7 +18,7 @@ install() {
 }
 
 # What is not of the device: the fake library, Oclgrind, clang; and what takes minutes on one core.
-others='faults|kernel_files_compile|kernels_keep_to_their_memory|^golden\.gpuacc\.'
+others='faults|kernel_files_compile|kernels_keep_to_their_memory|^golden\.gpuacc\.|every_blocking'
 small_floats=face_detection_short_range,kws_ref_model_float32,mnist_lstm_float
 small_floats+=,mobilenet_v1_0_25_224_float,resnet8_cifar10_float,vww_96_float
 small_quantized=ad01_int8,kws_ref_model,mobilenet_v1_0_25_128_quant,mobilenet_v2_1_0_224_quant
