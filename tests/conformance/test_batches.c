@@ -1,6 +1,6 @@
 /* A batch of several samples against runs of one sample each, of a network on one backend.
  *
- *     test_conformance_batches a_batch_equals_its_samples GpuAcc models/tflite/selfie_segmentation.tflite */
+ *     test_conformance_batches a_batch_equals_its_samples GpuAcc models/tflite/selfie_….tflite */
 #include "tests/support/backends.h"
 #include "tests/support/model_file.h"
 

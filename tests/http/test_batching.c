@@ -253,7 +253,7 @@ static void there_are_as_many_instances_as_cores_unless_the_config_says(void)
     EXPECT_INT(instances(hint, "--performance-hint=throughput"), cores);
     EXPECT_INT(instances("instance_group { count: 3 }", NULL), 3);
     EXPECT_INT(instances("instance_group { count: 1 }", "--performance-hint=throughput"), 1);
-    /* Two fit in the budget, but not in an eighth of it: while one is made it needs up to four times
+    /* Two fit in the budget, but not in an eighth of it: one that is made needs up to four times
      * what it holds. */
     char budget[100];
     (void)snprintf(budget, sizeof(budget), "--memory-budget=%lld",
