@@ -947,3 +947,131 @@ def call_finds_twice():
     m.first.op(B.STABLEHLO_COMPOSITE, [x], [y, at],
                more=(schema.BuiltinOptions2.StableHLOCompositeOptions, made))
     return m
+
+
+# ---- StableHLO's operators ----
+
+
+def more(name, **fields):
+    cls = getattr(schema, name + "T")
+    return getattr(schema.BuiltinOptions2, name), options(cls, **fields)
+
+
+def hlo(builtin, inputs, outputs, made=None):
+    m = Model()
+    m.first.ports([t for t in inputs if not t.constant], outputs)
+    m.first.op(builtin, inputs, outputs, more=made)
+    return m
+
+
+def hlo_pairs(builtin, x, y, z):
+    return hlo(builtin, [x, y], [z])
+
+
+@model
+def hlo_add():
+    return hlo_pairs(B.STABLEHLO_ADD, real(2, 3), real(2, 3), Tensor("f32", [2, 3]))
+
+
+@model
+def hlo_multiply():
+    return hlo_pairs(B.STABLEHLO_MULTIPLY, real(2, 3), real(2, 3), Tensor("f32", [2, 3]))
+
+
+@model
+def hlo_maximum():
+    return hlo_pairs(B.STABLEHLO_MAXIMUM, Tensor("s32", [2, 3]), Tensor("s32", [2, 3]),
+                     Tensor("s32", [2, 3]))
+
+
+@model
+def hlo_minimum():
+    return hlo_pairs(B.STABLEHLO_MINIMUM, real(7), real(7), Tensor("f32", [7]))
+
+
+@model
+def hlo_and():
+    return hlo_pairs(B.STABLEHLO_AND, Tensor("s32", [6]), Tensor("s32", [6]), Tensor("s32", [6]))
+
+
+@model
+def hlo_shift_left():
+    x, n = Tensor("s32", [6]), Tensor("s32", [6])
+    n.range = (0, 9)
+    return hlo_pairs(B.STABLEHLO_SHIFT_LEFT, x, n, Tensor("s32", [6]))
+
+
+def hlo_pad(low, high, between, out):
+    made = more("StablehloPadOptions", edgePaddingLow=low, edgePaddingHigh=high,
+                interiorPadding=between)
+    return hlo(B.STABLEHLO_PAD, [real(3, 4), Tensor("f32", data=0.5, constant=True)],
+               [Tensor("f32", out)], made)
+
+
+@model
+def hlo_pad_around():
+    return hlo_pad([1, 0], [2, 3], [0, 0], [6, 7])
+
+
+@model
+def hlo_pad_between():
+    return hlo_pad([0, 1], [1, 0], [1, 2], [6, 11])
+
+
+@model
+def hlo_pad_cuts():
+    return hlo_pad([-1, 2], [1, -1], [0, 1], [3, 8])
+
+
+@model
+def dilate():
+    return hlo(B.DILATE, [real(3, 4, 2), ints([2, 1, 3]),
+                          Tensor("f32", data=-1.0, constant=True)], [Tensor("f32", [5, 4, 4])])
+
+
+def reduce_window(function, dtype, init, size, stride, dilation, out):
+    x = Tensor(dtype, [5, 6])
+    if dtype == "bool":
+        x.range = (0, 2)
+    made = more("ReduceWindowOptions", reduceFunction=function)
+    return hlo(B.REDUCE_WINDOW, [x, Tensor(dtype, data=init, constant=True), ints(size, "s64"),
+                                 ints(stride, "s64"), ints(dilation, "s64")],
+               [Tensor(dtype, out)], made)
+
+
+@model
+def reduce_window_sum():
+    return reduce_window(schema.ReduceWindowFunction.ADD, "f32", 0.25, [2, 3], [1, 2], [1, 1],
+                         [4, 2])
+
+
+@model
+def reduce_window_max():
+    return reduce_window(schema.ReduceWindowFunction.MAXIMUM, "f32", 0.1, [2, 2], [2, 1], [3, 2],
+                         [1, 4])
+
+
+@model
+def reduce_window_any():
+    return reduce_window(schema.ReduceWindowFunction.ANY, "bool", False, [3, 1], [1, 1], [1, 1],
+                         [3, 6])
+
+
+@model
+def reduce_window_product():
+    return reduce_window(schema.ReduceWindowFunction.MUL, "s32", 1, [1, 3], [1, 1], [1, 1], [5, 4])
+
+
+@model
+def hlo_reduce_window():
+    m = Flow()
+    x, y = real(5, 6), Tensor("f32", [6, 5])
+    m.first.ports([x], [y])
+    a, b, c = (Tensor("f32", []) for _ in range(3))
+    body = m.body([a, b], [c], lambda g: g.op(B.STABLEHLO_ADD, [a, b], [c]))
+    made = more("StablehloReduceWindowOptions", windowDimensions=[2, 3], windowStrides=[1, 2],
+                baseDilations=[1, 2], windowDilations=[1, 1], padding=[1, 1, 0, 0],
+                bodySubgraphIndex=body)
+    m.first.op(B.STABLEHLO_REDUCE_WINDOW, [x, Tensor("f32", data=0.0, constant=True)], [y],
+               more=made)
+    return m

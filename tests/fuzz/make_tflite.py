@@ -653,6 +653,59 @@ def composite():
     return m
 
 
+def s64(*values):
+    return struct.pack(f"<{len(values)}q", *values)
+
+
+def more_options(m, name, **fields):
+    m.graph["operators"][-1] |= {"more_options_type": name, "more_options": fields}
+    return m
+
+
+@good
+def hlo_pad():
+    m = Model()
+    x, y = m.input("x", [2, 3]), m.tensor("y", [4, 4])
+    m.op("STABLEHLO_PAD", [x, m.tensor("v", [], data=f32(7))], [y])
+    m.output(y)
+    return more_options(m, "StablehloPad", low=[1, -1], high=[0, 0], between=[1, 1])
+
+
+@good
+def hlo_reduce_window():
+    m = Model()
+    x, y = m.input("x", [3, 4]), m.tensor("y", [3, 3])
+    m.op("STABLEHLO_REDUCE_WINDOW", [x, m.tensor("v", [], data=f32(0))], [y])
+    m.output(y)
+    g = Subgraph(m)
+    a, b, c = g.input("a", []), g.input("b", []), g.tensor("c", [])
+    g.op("STABLEHLO_ADD", [a, b], [c])
+    g.output(c)
+    return more_options(m, "StablehloReduceWindow", window=[2, 2], strides=[1, 1],
+                        base_dilations=[1, 1], window_dilations=[1, 1], padding=[1, 0, 0, 0],
+                        body_subgraph=1)
+
+
+@good
+def reduce_window():
+    m = Model()
+    x, y = m.input("x", [3, 4]), m.tensor("y", [2, 2])
+    lists = [m.tensor(name, [2], "INT64", s64(*values)) for name, values in
+             (("window", (2, 2)), ("strides", (1, 2)), ("dilations", (1, 1)))]
+    m.op("REDUCE_WINDOW", [x, m.tensor("v", [], data=f32(0)), *lists], [y])
+    m.output(y)
+    return more_options(m, "ReduceWindow", function=4)
+
+
+@good
+def dilate():
+    m = Model()
+    x, y = m.input("x", [2, 3]), m.tensor("y", [3, 3])
+    m.op("DILATE", [x, m.tensor("d", [2], "INT32", s32(2, 1)), m.tensor("v", [], data=f32(7))],
+         [y])
+    return m.output(y)
+
+
 def matrix(m, name, rows, columns):
     return m.tensor(name, [rows, columns], data=f32(*[0.1 * i for i in range(rows * columns)]))
 
@@ -1380,6 +1433,21 @@ def size_of_data_beside_variables(m):
     at = m.tensor("at", [1, 2], "INT64", shape_signature=[-1, 2])
     m.op("WHERE", [m.graph["outputs"][0]], [at])
     m.graph["outputs"] = [m.graph["operators"][-1]["outputs"][0]]
+
+
+@bad("hlo_pad")
+def hlo_pad_to_nothing(m):
+    m.graph["operators"][0]["more_options"]["low"] = [-9, 0]
+
+
+@bad("hlo_reduce_window")
+def hlo_reduce_window_body(m):
+    m.graph["operators"][0]["more_options"]["body_subgraph"] = 4
+
+
+@bad("reduce_window")
+def reduce_window_outside(m):
+    m.value["buffers"][1]["data"] = list(s64(9, 2))
 
 
 @bad("resize_bilinear")

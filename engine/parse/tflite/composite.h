@@ -1,5 +1,6 @@
 /** Operators of the file that are several of ours. composite.c lists them and fetches operands;
- *  recurrent.c builds those with a state, mediapipe.c MediaPipe's, compose.c the others. */
+ *  recurrent.c builds those with a state, mediapipe.c MediaPipe's, stablehlo.c those of StableHLO,
+ *  compose.c the others. */
 #ifndef INFERD_ENGINE_PARSE_TFLITE_COMPOSITE_H
 #define INFERD_ENGINE_PARSE_TFLITE_COMPOSITE_H
 
@@ -61,6 +62,16 @@ void ifd_composite_embedding_sparse(struct ifd_composite *c);
 void ifd_composite_complex_part(struct ifd_composite *c);
 void ifd_composite_broadcast_args(struct ifd_composite *c);
 void ifd_composite_conv3d_transpose(struct ifd_composite *c);
+
+/* ---- stablehlo.c ---- */
+
+void ifd_composite_hlo_binary(struct ifd_composite *c);
+void ifd_composite_hlo_and(struct ifd_composite *c);
+void ifd_composite_hlo_shift_left(struct ifd_composite *c);
+void ifd_composite_hlo_pad(struct ifd_composite *c);
+void ifd_composite_hlo_reduce_window(struct ifd_composite *c);
+void ifd_composite_dilate(struct ifd_composite *c);
+void ifd_composite_reduce_window(struct ifd_composite *c);
 
 /* ---- cut.c: the data decides their sizes ---- */
 

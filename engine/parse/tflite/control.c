@@ -171,7 +171,7 @@ static enum ifd_code add_node(const struct control *c, enum ifd_op op, const voi
     node->source_index = (uint32_t)(c->op - b->g->op);
     node->source_name = b->model->opcode[c->op->opcode_index].builtin_name;
     code = ifd_graph_infer_node(b->graph, b->graph->node_count - 1, b->err);
-    b->is_stuck = b->is_stuck || code == IFD_INVALID; /* shapes differ or change */
+    b->is_stuck = b->is_stuck || code != IFD_OK; /* shapes differ or change */
     return code;
 }
 

@@ -372,6 +372,58 @@ void read(const fb::StablehloComposite *t, struct ifd_tflite_options *o, Reader 
     o->subgraph[0] = static_cast<uint32_t>(t->decomposition_subgraph());
 }
 
+/* At most IFD_MAX_RANK. */
+struct ifd_ints ints_of(const flatbuffers::Vector<int64_t> *v)
+{
+    struct ifd_ints r = {};
+    r.count = v ? (v->size() < IFD_MAX_RANK ? v->size() : IFD_MAX_RANK) : 0;
+    for (uint32_t i = 0; i < r.count; i++) {
+        r.value[i] = v->Get(i);
+    }
+    return r;
+}
+
+/* Every second number. */
+struct ifd_ints half_of(const flatbuffers::Vector<int64_t> *v, uint32_t first)
+{
+    struct ifd_ints r = {};
+    for (uint32_t i = first; v && i < v->size() && r.count < IFD_MAX_RANK; i += 2) {
+        r.value[r.count++] = v->Get(i);
+    }
+    return r;
+}
+
+void read(const fb::StablehloPad *t, struct ifd_tflite_options *o, Reader &r)
+{
+    auto *w = r.take<struct ifd_tflite_windows>(1);
+    if (w) {
+        w->low = ints_of(t->low());
+        w->high = ints_of(t->high());
+        w->between = ints_of(t->between());
+        o->windows = w;
+    }
+}
+
+void read(const fb::StablehloReduceWindow *t, struct ifd_tflite_options *o, Reader &r)
+{
+    auto *w = r.take<struct ifd_tflite_windows>(1);
+    if (w) {
+        w->size = ints_of(t->window());
+        w->stride = ints_of(t->strides());
+        w->between = ints_of(t->base_dilations());
+        w->dilation = ints_of(t->window_dilations());
+        w->low = half_of(t->padding(), 0);
+        w->high = half_of(t->padding(), 1);
+        o->windows = w;
+    }
+    o->subgraph[0] = static_cast<uint32_t>(t->body_subgraph());
+}
+
+void read(const fb::ReduceWindow *t, struct ifd_tflite_options *o, Reader &)
+{
+    o->mode = t->function();
+}
+
 void read(const fb::VarHandle *t, struct ifd_tflite_options *o, Reader &r)
 {
     o->container = r.text(t->container());
@@ -462,6 +514,16 @@ template <typename T> bool read_as(const fb::Operator *op, struct ifd_tflite_opt
     return t;
 }
 
+template <typename T>
+bool read_more(const fb::Operator *op, struct ifd_tflite_options *o, Reader &r)
+{
+    const T *t = op->more_options_as<T>();
+    if (t) {
+        read(t, o, r);
+    }
+    return t;
+}
+
 template <typename... T>
 void read_any(const fb::Operator *op, struct ifd_tflite_options *o, Reader &r)
 {
@@ -473,16 +535,16 @@ const struct ifd_tflite_options kNoOptions = {};
 const struct ifd_tflite_options *read_options(const fb::Operator *op, Reader &r)
 {
     const bool has_options = op->options_type() != fb::Options_NONE && op->options();
-    const fb::StablehloComposite *more = op->more_options_as<fb::StablehloComposite>();
-    if (!has_options && !more) {
+    const bool has_more = op->more_options_type() != fb::MoreOptions_NONE && op->more_options();
+    if (!has_options && !has_more) {
         return &kNoOptions;
     }
     auto *o = r.take<struct ifd_tflite_options>(1);
     if (!o) {
         return &kNoOptions;
     }
-    if (more) {
-        read(more, o, r);
+    if (read_more<fb::StablehloComposite>(op, o, r) || read_more<fb::StablehloPad>(op, o, r) ||
+        read_more<fb::StablehloReduceWindow>(op, o, r) || read_more<fb::ReduceWindow>(op, o, r)) {
         return o;
     }
     read_any<fb::Lstm, fb::UnidirectionalSequenceLstm, fb::BidirectionalSequenceLstm, fb::Rnn,

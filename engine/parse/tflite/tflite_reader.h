@@ -11,6 +11,7 @@
 
 #include "engine/base/arena.h"
 #include "inferd/engine.h"
+#include "inferd/op.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -59,6 +60,12 @@ struct ifd_tflite_tensor {
     const struct ifd_tflite_sparsity *sparsity; /* NULL: dense */
 };
 
+/** Of STABLEHLO_PAD and STABLEHLO_REDUCE_WINDOW; numbers for each dimension. between: of the former
+ *  elements between others, of the latter the distance of elements. */
+struct ifd_tflite_windows {
+    struct ifd_ints low, high, between, size, stride, dilation;
+};
+
 /** Options of a builtin operator; fields that its table does not have are 0. */
 struct ifd_tflite_options {
     int32_t padding, activation;
@@ -80,6 +87,7 @@ struct ifd_tflite_options {
     const char *container, *shared_name; /* of VAR_HANDLE; NULL: none */
     const float *boundaries;             /* of BUCKETIZE */
     uint32_t boundary_count;
+    const struct ifd_tflite_windows *windows; /* NULL: none */
 };
 
 struct ifd_tflite_operator {
