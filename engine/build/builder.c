@@ -382,6 +382,43 @@ uint32_t ifd_build_reshape(struct ifd_builder *b, uint32_t x, const int64_t *dim
     return ifd_build_node(b, IFD_OP_RESHAPE, &x, 1, NULL, &attrs);
 }
 
+/* Smaller ones are not worth the search. */
+#define TURNED_BYTES_MIN 1024
+
+/* The same elements in the same order: one content may have several types and shapes. */
+static bool is_turned(const struct ifd_turned *t, const struct ifd_value *x,
+                      const struct ifd_transpose_attrs *attrs)
+{
+    bool is_same = t->source == x->data.data && t->content.size == x->data.size &&
+                   t->desc.dtype == x->desc.dtype && t->desc.shape.rank == x->desc.shape.rank;
+    for (uint32_t i = 0; is_same && i < attrs->perm.count; i++) {
+        is_same = t->attrs.perm.value[i] == attrs->perm.value[i] &&
+                  t->desc.shape.dim[i] == x->desc.shape.dim[attrs->perm.value[i]];
+    }
+    return is_same;
+}
+
+static uint32_t transpose_once(struct ifd_builder *b, uint32_t x,
+                               const struct ifd_transpose_attrs *attrs)
+{
+    const struct ifd_value before = b->graph->value[x];
+    for (uint32_t i = 0; i < IFD_BUILDER_TURNED; i++) {
+        if (is_turned(&b->turned[i], &before, attrs)) {
+            return ifd_build_constant(b, &b->turned[i].desc, b->turned[i].content, IFD_TENSOR_PAD);
+        }
+    }
+    const uint32_t y = ifd_build_node(b, IFD_OP_TRANSPOSE, &x, 1, NULL, attrs);
+    const struct ifd_bytes content = ifd_build_content(b, y);
+    if (content.size > 0) {
+        b->turned[b->turned_next++ % IFD_BUILDER_TURNED] =
+            (struct ifd_turned){.source = before.data.data,
+                                .attrs = *attrs,
+                                .desc = *ifd_build_desc(b, y),
+                                .content = content};
+    }
+    return y;
+}
+
 uint32_t ifd_build_transpose(struct ifd_builder *b, uint32_t x, const uint32_t *perm)
 {
     struct ifd_transpose_attrs attrs = {.perm = {.count = ifd_build_desc(b, x)->shape.rank}};
@@ -389,6 +426,10 @@ uint32_t ifd_build_transpose(struct ifd_builder *b, uint32_t x, const uint32_t *
     for (uint32_t i = 0; i < attrs.perm.count; i++) {
         attrs.perm.value[i] = perm[i];
         moves = moves || perm[i] != i;
+    }
+    if (moves && ifd_build_content(b, x).size >= TURNED_BYTES_MIN &&
+        ifd_build_desc(b, x)->quant.count == 0) {
+        return transpose_once(b, x, &attrs);
     }
     return moves ? ifd_build_node(b, IFD_OP_TRANSPOSE, &x, 1, NULL, &attrs) : x;
 }

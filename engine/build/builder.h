@@ -11,6 +11,16 @@
 
 #include "engine/ir/graph.h"
 
+#define IFD_BUILDER_TURNED 32
+
+/** A constant and what a transpose made of it. */
+struct ifd_turned {
+    const uint8_t *source; /* its content; NULL: none */
+    struct ifd_transpose_attrs attrs;
+    struct ifd_desc desc;
+    struct ifd_bytes content;
+};
+
 struct ifd_builder {
     struct ifd_graph *graph;
     size_t tensor_bytes; /* limit of one tensor */
@@ -23,6 +33,9 @@ struct ifd_builder {
      *  value. */
     uint32_t *nhwc;
     uint32_t nhwc_count;
+    /** The newest ones: the turns of a loop share the weights that each of them transposes. */
+    struct ifd_turned turned[IFD_BUILDER_TURNED];
+    uint32_t turned_next;
     enum ifd_code code;
     struct ifd_err *err;
     /** Asked for the content of a value that is no constant: a constant in its place, or IFD_NONE.
