@@ -44,9 +44,10 @@ def constant(x, name):
 
 
 def write(name, nodes, given, constants=(), outputs=("y",), opset=17, labels=None,
-          functions=()):
+          functions=(), like=None):
     """given and constants: pairs of name and array. labels: of a ZipMap behind the last output,
-    whose answers are the numbers of its maps."""
+    whose answers are the numbers of its maps. like: nodes that ONNX Runtime runs in place of those
+    that it has no kernel for."""
     if sys.argv[1:] and name not in sys.argv[1:]:
         return
     constants = [constant(a, n) for n, a in constants]
@@ -67,7 +68,7 @@ def write(name, nodes, given, constants=(), outputs=("y",), opset=17, labels=Non
     unknown = [helper.make_empty_tensor_value_info(o) for o in outputs]
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
-    session = onnxruntime.InferenceSession(model(unknown, []), options,
+    session = onnxruntime.InferenceSession(model(unknown, [], like or nodes), options,
                                            providers=["CPUExecutionProvider"])
     answers = session.run(list(outputs), dict(given))
     known = [helper.make_tensor_value_info(o, helper.np_dtype_to_tensor_dtype(a.dtype), a.shape)
@@ -467,6 +468,92 @@ def more_trees():
               [("x", np.array([[0, 1, 0, -1], [0.5, 2.5, 1, 3], [1, 1, -0.25, -1], [9] * 4], F))])
 
 
+def caches():
+    """Attention of grouped heads with caches, rotary places, windows; packed queries."""
+    angles = np.outer(np.arange(16), [1, 0.6, 0.4, 0.2, 0.1, 0.05, 0.02, 0.01]).astype(F)
+    tables = [("c", np.cos(angles)), ("s", np.sin(angles))]
+    names = ["q", "k", "v", "pk", "pv", "len", "total", "c", "s"]
+
+    def group(name, n, t, past, total, lengths, packed=False, given=(), **attributes):
+        heads, kv = 4, 2
+        attributes = {"num_heads": heads, "kv_num_heads": kv, "do_rotary": 1, **attributes}
+        wide = [("q", real(n, t, (heads + 2 * kv) * 16))] if packed else [
+            ("q", real(n, t, heads * 16)), ("k", real(n, t, kv * 16)), ("v", real(n, t, kv * 16))]
+        used = ["q", "", "", *names[3:]] if packed else list(names)
+        used += [g[0] if g else "" for g in given]
+        used = used if past else [*used[:3], "", "", *used[5:]]
+        write("group_query_" + name,
+              [node("GroupQueryAttention", used, ["y", "nk", "nv"], MS, **attributes)],
+              [*wide, *([("pk", real(n, kv, past, 16)), ("pv", real(n, kv, past, 16))]
+                        if past else []),
+               ("len", np.array(lengths, S32)), *[g for g in given if g]],
+              [("total", S32(total)), *tables],  # what is behind the keys is never read
+              ["y", "nk", "nv"] if len(set(lengths)) == 1 else ["y"])
+
+    group("first", 2, 5, 0, 5, [4, 4])
+    group("next", 1, 1, 6, 7, [6])
+    group("several", 1, 3, 4, 7, [6])
+    group("packed", 1, 1, 6, 7, [6], packed=True, rotary_interleaved=1)
+    group("window", 1, 1, 9, 10, [9], local_window_size=4, softcap=2.0)
+    group("plain", 2, 4, 0, 4, [3, 3], do_rotary=0, scale=0.3, local_window_size=2)
+    group("uneven", 2, 1, 8, 8, [7, 4])
+    bias = ("bias", real(1, 4, 1, 7))
+    group("bias", 1, 1, 6, 7, [6], given=[None, bias])
+    group("smooth", 1, 1, 6, 7, [6], smooth_softmax=1)
+    x, bias = real(2, 5, 2, 3, 4), real(24)
+    apart = [node("Gather", ["x", f"i{i}"], [f"x{i}"], axis=3) for i in range(3)]
+    apart += [node("Reshape", [f"x{i}", "flat"], [f"f{i}"]) for i in range(3)]
+    places = [*((f"i{i}", S64(i)) for i in range(3)), ("flat", np.array([0, 0, -1], S64))]
+    write("multi_head_packed", [node("MultiHeadAttention", ["x", "", "", "b"], domain=MS,
+                                     num_heads=2)], [("x", x)], [("b", bias), *places],
+          like=[*apart, node("MultiHeadAttention", ["f0", "f1", "f2", "b"], domain=MS,
+                             num_heads=2)])
+    write("multi_head_packed_kv", [node("MultiHeadAttention", "qx", domain=MS, num_heads=2)],
+          [("q", real(2, 3, 8)), ("x", x[:, :, :, :2])], places,
+          like=[*apart[:2], *apart[3:5], node("MultiHeadAttention", ["q", "f0", "f1"], domain=MS,
+                                              num_heads=2)])
+    write("multi_head_causal", [node("MultiHeadAttention", "xkv", domain=MS, num_heads=2,
+                                     unidirectional=1)],
+          [("x", real(2, 5, 8)), ("k", real(2, 5, 8)), ("v", real(2, 5, 8))])
+
+
+def few_bits():
+    for kind in (0, 1):
+        weights = stored(U8, 24 * 32 // 2)
+        write(f"matmul_bnb4_{kind}",
+              [node("MatMulBnb4", "xws", domain=MS, K=32, N=24, block_size=16, quant_type=kind)],
+              [("x", real(3, 32))], [("w", weights), ("s", np.abs(real(48)) + F(0.1))])
+    i = ("i", np.array([[0, 5, 2], [7, 7, 1]], S64))
+    for name, bits, zeros in (("4", 4, True), ("4_middle", 4, False), ("8", 8, True)):
+        packed = 8 // bits
+        constants = [("d", stored(U8, 8, 48 // packed)), ("s", np.abs(real(8, 3)) + F(0.1)),
+                     ("z", stored(U8, 8, -(-3 // packed)))][:3 if zeros else 2]
+        write("gather_blocks_" + name,
+              [node("GatherBlockQuantized", ["d", "i", "s", "z"][:4 if zeros else 3], domain=MS,
+                    bits=bits, block_size=16, gather_axis=0, quantize_axis=1)], [i], constants)
+    quantized = [("r", F(0.02)), ("z", U8(120)), ("t", F(0.013)), ("k", U8(100))]
+    for keeps in (0, 1):
+        write(f"q_mean_{keeps}", [node("QLinearReduceMean", "xrztk", domain=MS, axes=[2, 3],
+                                       keepdims=keeps)],
+              [("x", stored(U8, 2, 3, 4, 5))], quantized,
+              like=[node("DequantizeLinear", "xrz", ["f"]),
+                    node("ReduceMean", "f", ["m"], axes=[2, 3], keepdims=keeps),
+                    node("QuantizeLinear", "mtk")])
+
+
+def others():
+    """Of com.microsoft what converters and optimizers write now and then."""
+    x = real(3, 5)
+    for metric in ("euclidean", "sqeuclidean"):
+        write("cdist_" + metric, [node("CDist", "xy", ["z"], MS, metric=metric)],
+              [("x", real(4, 3)), ("y", real(5, 3))], outputs=["z"])
+    write("expand_dims", [node("ExpandDims", "xa", domain=MS)], [("x", x)], [("a", S32(-1))])
+    write("pad_ms", [node("Pad", "xpv", domain=MS, mode="constant")], [("x", x)],
+          [("p", np.array([1, 0, 0, 2], S64)), ("v", F(0.5))])
+    write("gather_nd_ms", [node("GatherND", "xi", domain=MS)], [("x", x)],
+          [("i", np.array([[0, 1], [2, 4]], S64))])
+
+
 def contributed():
     """Other operators of com.microsoft: what ONNX Runtime's quantizer and its optimizers write."""
     x = real(2, 3, 8)
@@ -589,7 +676,8 @@ def narrow():
 def main():
     FOLDER.mkdir(exist_ok=True)
     for make in (layers, normalizations, attention, blocks, integers, qlinear, ml, narrow,
-                 functions, contributed, machines, labels_and_categories, more_trees):
+                 functions, contributed, machines, labels_and_categories, more_trees, caches,
+                 few_bits, others):
         make()
 
 

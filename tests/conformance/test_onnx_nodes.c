@@ -62,6 +62,7 @@ static size_t held(const struct ifd_onnx_tensor *t)
     return t->has_raw         ? t->raw.size / ifd_dtype_bytes(dtype)
            : dtype == IFD_F32 ? t->f32_count
            : dtype == IFD_F64 ? t->f64_count
+           : dtype == IFD_STR ? t->text_count
                               : t->integer_count;
 }
 
@@ -69,6 +70,13 @@ static void take_content(const struct ifd_onnx_tensor *from, struct ifd_tensor *
 {
     const size_t element = ifd_dtype_bytes(to->dtype);
     for (size_t i = 0; i < to->bytes / element; i++) {
+        if (to->dtype == IFD_STR) { /* the message goes */
+            const struct ifd_str text = {.data = strndup(from->text[i].data, from->text[i].size),
+                                         .size = from->text[i].size};
+            REQUIRE(text.data);
+            memcpy((uint8_t *)to->data + i * element, &text, element);
+            continue;
+        }
         const void *number = from->has_raw          ? (const void *)(from->raw.data + i * element)
                              : to->dtype == IFD_F32 ? (const void *)&from->f32[i]
                              : to->dtype == IFD_F64 ? (const void *)&from->f64[i]
@@ -81,7 +89,7 @@ static bool describe(const struct ifd_onnx_tensor *t, struct ifd_tensor *ret)
 {
     size_t count = 0;
     *ret = (struct ifd_tensor){0};
-    if (t->type < 1 || t->type > 16 || t->type == IFD_ONNX_STRING || t->dim_count > IFD_MAX_RANK) {
+    if (t->type < 1 || t->type > 16 || t->dim_count > IFD_MAX_RANK) {
         return false;
     }
     ret->dtype = native[t->type];
@@ -128,6 +136,10 @@ static void read_tensor(const struct onnx_lists_tensor *from, struct proto *prot
 
 static void free_proto(struct proto *proto)
 {
+    const struct ifd_str *text = proto->tensor.dtype == IFD_STR ? proto->tensor.data : NULL;
+    for (size_t i = 0; text && i < proto->tensor.bytes / sizeof(*text); i++) {
+        free((void *)(uintptr_t)text[i].data);
+    }
     if (proto->tensor.data) {
         ifd_release_tensor(ifd_alloc_system(), proto->tensor.data, proto->tensor.bytes);
     }
@@ -219,6 +231,19 @@ static bool is_close(double got, double want, double relative)
            fabs(got - want) <= ABSOLUTE + relative * fabs(want);
 }
 
+/* Texts are places and sizes of what is the same. */
+static bool is_same(const struct ifd_tensor *got, const struct ifd_tensor *want, size_t i)
+{
+    const size_t element = ifd_dtype_bytes(want->dtype);
+    const void *a = (const uint8_t *)got->data + i * element;
+    const void *b = (const uint8_t *)want->data + i * element;
+    if (want->dtype != IFD_STR) {
+        return memcmp(a, b, element) == 0;
+    }
+    const struct ifd_str *x = a, *y = b;
+    return x->size == y->size && (x->size == 0 || memcmp(x->data, y->data, x->size) == 0);
+}
+
 static bool is_float(enum ifd_dtype dtype)
 {
     return dtype == IFD_F32 || dtype == IFD_F64 || dtype == IFD_F16 || dtype == IFD_BF16;
@@ -238,12 +263,8 @@ static bool differs(const struct ifd_tensor *got, const struct proto *proto, str
         return true;
     }
     for (size_t i = 0; i < want.bytes / ifd_dtype_bytes(want.dtype); i++) {
-        const size_t at = i * ifd_dtype_bytes(want.dtype);
-        const bool is_equal =
-            memcmp((const uint8_t *)got->data + at, (const uint8_t *)want.data + at,
-                   ifd_dtype_bytes(want.dtype)) == 0;
         const double relative = is_bf16 ? 0x1p-7 : RELATIVE; /* the case's maker truncates */
-        if (!is_equal &&
+        if (!is_same(got, &want, i) &&
             !(is_float(want.dtype) && is_close(number_at(got, i), number_at(&want, i), relative))) {
             (void)ifd_fail(err, IFD_INVALID, "element %zu is %g, expected %g", i, number_at(got, i),
                            number_at(&want, i));

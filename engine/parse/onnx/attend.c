@@ -44,8 +44,7 @@ static uint32_t appended(struct ifd_builder *b, uint32_t past, uint32_t now)
                : ifd_build_node(b, IFD_OP_CONCAT, (const uint32_t[]){past, now}, 2, NULL, &attrs);
 }
 
-/* Each head of keys or values serves as many heads of queries, one after the other. */
-static uint32_t repeated(struct ifd_builder *b, uint32_t x, int64_t heads)
+uint32_t ifd_onnx_repeated_heads(struct ifd_builder *b, uint32_t x, int64_t heads)
 {
     const struct ifd_shape s = shape_of(b, x);
     if (b->code != IFD_OK || s.dim[1] == heads) {
@@ -223,7 +222,8 @@ void ifd_onnx_attend(struct ifd_onnx_call *call, int unused)
     const struct ifd_shape shape = shape_of(b, q);
     keep(call, PRESENT_KEY, key);
     keep(call, PRESENT_VALUE, value);
-    const uint32_t k = repeated(b, key, shape.dim[1]), v = repeated(b, value, shape.dim[1]);
+    const uint32_t k = ifd_onnx_repeated_heads(b, key, shape.dim[1]);
+    const uint32_t v = ifd_onnx_repeated_heads(b, value, shape.dim[1]);
     uint32_t x = products(call, q, k);
     show(call, 0, x);
     show(call, 1, x);

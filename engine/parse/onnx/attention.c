@@ -185,6 +185,39 @@ void ifd_onnx_attention(struct ifd_onnx_call *call, int is_quantized)
                is_quantized ? IFD_NONE : ifd_onnx_input(call, 5));
 }
 
+/* Number i of the parts in the dimension before the last of [n, t, heads, parts, size], as
+ * [n, t, heads * size]. */
+static uint32_t part_of(struct ifd_builder *b, uint32_t x, int64_t i)
+{
+    const struct ifd_shape s = shape_of(b, x);
+    const int64_t dim[3] = {s.dim[0], s.dim[1], s.dim[2] * s.dim[4]};
+    return ifd_build_reshape(b, ifd_build_cut(b, x, 3, i, 1), dim, 3);
+}
+
+/* Query, key and value in one input, or key and value: apart. False if they fit no form. */
+static bool take_apart(struct ifd_onnx_call *call, uint32_t x[3])
+{
+    struct ifd_builder *b = call->b;
+    for (uint32_t i = 0; i < 3; i++) {
+        x[i] = ifd_onnx_input(call, i);
+    }
+    const struct ifd_shape q = shape_of(b, x[0]), k = x[1] == IFD_NONE ? q : shape_of(b, x[1]);
+    if (q.rank == 5 && x[1] == IFD_NONE && q.dim[3] == 3) {
+        for (uint32_t i = 3; i-- > 0;) {
+            x[i] = part_of(b, x[0], i);
+        }
+    } else if (x[1] != IFD_NONE && x[2] == IFD_NONE && k.rank == 5 && k.dim[3] == 2) {
+        x[2] = part_of(b, x[1], 1);
+        x[1] = part_of(b, x[1], 0);
+    }
+    bool fits = b->code == IFD_OK;
+    for (uint32_t i = 0; fits && i < 3; i++) {
+        const uint32_t rank = x[i] == IFD_NONE ? 0 : shape_of(b, x[i]).rank;
+        fits = rank == 3 || (i > 0 && rank == 4);
+    }
+    return fits;
+}
+
 /* query, key and value [n, t, hidden] (key and value also [n, heads, s, size]), bias [3 * hidden],
  * mask, bias of the products, past key and value. */
 void ifd_onnx_multi_head_attention(struct ifd_onnx_call *call, int unused)
@@ -193,20 +226,20 @@ void ifd_onnx_multi_head_attention(struct ifd_onnx_call *call, int unused)
     struct ifd_builder *b = call->b;
     const int64_t heads = ifd_onnx_int(call, "num_heads", 1);
     const uint32_t bias = ifd_onnx_input(call, 3), mask = ifd_onnx_input(call, 4);
-    uint32_t qkv[3];
+    uint32_t qkv[3], x[3];
     int64_t at = 0;
+    if (!take_apart(call, x)) {
+        ifd_build_fail(b, IFD_UNSUPPORTED, "query, key and value of another form");
+        return;
+    }
     for (uint32_t i = 0; i < 3; i++) {
-        const uint32_t x = ifd_onnx_input(call, i);
-        const struct ifd_shape shape = shape_of(b, x);
-        if (x == IFD_NONE || (shape.rank != 3 && !(i > 0 && shape.rank == 4))) {
-            ifd_build_fail(b, IFD_UNSUPPORTED, "query, key and value that are packed");
-            return;
-        }
+        const struct ifd_shape shape = shape_of(b, x[i]);
         if (shape.rank == 4) {
-            qkv[i] = x;
+            qkv[i] = x[i];
             continue;
         }
-        qkv[i] = bias == IFD_NONE ? x : add(b, x, ifd_build_cut(b, bias, 0, at, shape.dim[2]));
+        qkv[i] =
+            bias == IFD_NONE ? x[i] : add(b, x[i], ifd_build_cut(b, bias, 0, at, shape.dim[2]));
         qkv[i] = split_heads(b, qkv[i], heads);
         at += shape.dim[2];
     }

@@ -177,110 +177,54 @@ static uint32_t embed_layer_normalization(struct ifd_onnx_call *call)
     return normalized(call, x, call->input[5], call->input[6]);
 }
 
-/* ---- weights of a few bits ---- */
+/* ---- others ---- */
 
-/* Number i of packed ones, the lowest bits first. */
-static uint32_t unpack(const uint8_t *data, size_t i, int64_t bits)
-{
-    return bits == 8 ? data[i] : (uint32_t)data[i / 2] >> (i % 2 * 4) & 15;
-}
-
-struct blocks {
-    int64_t n, k, bits, size, count; /* count: of a row */
-    const uint8_t *packed, *zeros;   /* zeros NULL: the middle */
-    const float *scales;
-};
-
-static bool take_blocks(struct ifd_onnx_call *call, struct blocks *ret)
+/* Distances of the rows of two matrices. */
+static uint32_t cdist(struct ifd_onnx_call *call)
 {
     struct ifd_builder *b = call->b;
-    struct blocks w = {.n = ifd_onnx_int(call, "N", 0),
-                       .k = ifd_onnx_int(call, "K", 0),
-                       .bits = ifd_onnx_int(call, "bits", 4),
-                       .size = ifd_onnx_int(call, "block_size", 0)};
-    const uint32_t zero = ifd_onnx_input(call, 3);
-    const struct ifd_bytes packed = ifd_build_content(b, call->input[1]),
-                           scales = ifd_build_content(b, call->input[2]),
-                           zeros = ifd_build_content(b, zero);
-    if (w.n < 1 || w.k < 1 || w.size < 16 || w.n > INT32_MAX || w.k > INT32_MAX ||
-        w.size > INT32_MAX || (w.bits != 4 && w.bits != 8) || ifd_onnx_input(call, 4) != IFD_NONE) {
-        ifd_build_fail(b, IFD_UNSUPPORTED, "%lld x %lld weights of %lld bits in blocks of %lld",
-                       (long long)w.n, (long long)w.k, (long long)w.bits, (long long)w.size);
-        return false;
+    const struct ifd_shape x = shape_of(b, call->input[0]), y = shape_of(b, call->input[1]);
+    const struct ifd_ints last = {.count = 1, .value = {2}};
+    if (x.rank != 2 || y.rank != 2 || x.dim[1] != y.dim[1]) {
+        return ifd_build_fail(b, IFD_INVALID, "rows of %s and %s", ifd_shape_text(&x).s,
+                              ifd_shape_text(&y).s);
     }
-    w.count = (w.k + w.size - 1) / w.size;
-    const uint64_t rows = (uint64_t)w.n, blocks = rows * (uint64_t)w.count;
-    const uint64_t row_zeros = ((uint64_t)w.count * (uint64_t)w.bits + 7) / 8;
-    const bool has_zeros = zero != IFD_NONE;
-    if (packed.size != blocks * (uint64_t)w.size * (uint64_t)w.bits / 8 ||
-        ifd_build_desc(b, call->input[2])->dtype != IFD_F32 ||
-        scales.size != blocks * sizeof(float) ||
-        (has_zeros &&
-         (ifd_build_desc(b, zero)->dtype != IFD_U8 || zeros.size != rows * row_zeros))) {
-        ifd_build_fail(b, IFD_UNSUPPORTED,
-                       "weights, scales or zero points are not constant, "
-                       "or not as many as \"N\", \"K\" and \"block_size\" say");
-        return false;
-    }
-    w.packed = packed.data;
-    w.zeros = has_zeros ? zeros.data : NULL;
-    w.scales = (const float *)(const void *)scales.data;
-    *ret = w;
-    return true;
+    const int64_t rows[3] = {x.dim[0], 1, x.dim[1]};
+    const uint32_t apart = ifd_build_binary(
+        b, IFD_OP_SUB, ifd_build_reshape(b, call->input[0], rows, 3), call->input[1]);
+    const uint32_t sum = ifd_build_reduce(
+        b, IFD_OP_REDUCE_SUM, ifd_build_binary(b, IFD_OP_MUL, apart, apart), &last, false);
+    return ifd_onnx_text_is(call, "metric", "sqeuclidean", true)
+               ? sum
+               : ifd_build_unary(b, IFD_OP_SQRT, sum);
 }
 
-static void unpack_row(const struct blocks *w, int64_t n, float *to)
-{
-    const size_t row_zeros = (size_t)(w->count * w->bits + 7) / 8;
-    for (int64_t block = 0; block < w->count; block++) {
-        const int64_t at = n * w->count + block;
-        const uint8_t *zeros = w->zeros ? w->zeros + (size_t)n * row_zeros : NULL;
-        const int32_t zero =
-            zeros ? (int32_t)unpack(zeros, (size_t)block, w->bits) : 1 << (w->bits - 1);
-        const uint8_t *from = w->packed + at * (w->size * w->bits / 8);
-        for (int64_t i = 0; i < w->size && block * w->size + i < w->k; i++) {
-            const int32_t steps = (int32_t)unpack(from, (size_t)i, w->bits) - zero;
-            to[block * w->size + i] = (float)steps * w->scales[at];
-        }
-    }
-}
-
-/* A [..., K] times weights [N, K] of 4 or 8 bits, whose blocks along K have a scale each. */
-static uint32_t matmul_blocks(struct ifd_onnx_call *call)
+static uint32_t expand_dims(struct ifd_onnx_call *call)
 {
     struct ifd_builder *b = call->b;
-    struct blocks w;
-    if (!take_blocks(call, &w)) {
-        return IFD_NONE;
+    const struct ifd_shape x = shape_of(b, call->input[0]);
+    const uint32_t axis =
+        ifd_build_axis(b, ifd_build_int_of(b, call->input[1], "the axis"), x.rank + 1);
+    if (b->code != IFD_OK || x.rank == IFD_MAX_RANK) {
+        return ifd_build_fail(b, IFD_UNSUPPORTED, "shape %s", ifd_shape_text(&x).s);
     }
-    const struct ifd_desc desc = {.dtype = IFD_F32, .shape = {.rank = 2, .dim = {w.n, w.k}}};
-    if (!ifd_desc_fits(&desc, b->tensor_bytes)) {
-        return ifd_build_fail(b, IFD_TOO_LARGE, "weights %s as floats have more than %zu bytes",
-                              ifd_shape_text(&desc.shape).s, b->tensor_bytes);
+    struct ifd_shape y = {.rank = x.rank + 1};
+    for (uint32_t d = 0; d < y.rank; d++) {
+        y.dim[d] = d < axis ? x.dim[d] : d == axis ? 1 : x.dim[d - 1];
     }
-    const size_t row = (size_t)w.k, bytes = (size_t)w.n * row * sizeof(float);
-    float *data = ifd_arena_take_tensor(b->graph->arena, bytes);
-    if (!data) {
-        b->code = ifd_arena_fail(b->graph->arena, bytes, b->err);
-        return IFD_NONE;
-    }
-    for (int64_t n = 0; n < w.n; n++) {
-        unpack_row(&w, n, data + (size_t)n * row);
-    }
-    const struct ifd_bytes content = {.data = (const uint8_t *)data, .size = bytes};
-    const uint32_t weights = ifd_build_constant(b, &desc, content, IFD_TENSOR_PAD);
-    return ifd_build_layer(b, call->input[0], weights, ifd_onnx_input(call, 5));
+    return ifd_build_reshape(b, call->input[0], y.dim, y.rank);
 }
 
 void ifd_onnx_microsoft(struct ifd_onnx_call *call, int which)
 {
     static uint32_t (*const functions[])(struct ifd_onnx_call *) = {
         [IFD_ONNX_BIAS_GELU] = bias_gelu,
+        [IFD_ONNX_CDIST] = cdist,
         [IFD_ONNX_EMBED_LAYER_NORMALIZATION] = embed_layer_normalization,
+        [IFD_ONNX_EXPAND_DIMS] = expand_dims,
         [IFD_ONNX_FUSED_CONV] = fused_conv,
         [IFD_ONNX_FUSED_GEMM] = fused_gemm,
         [IFD_ONNX_FUSED_MATMUL] = fused_matmul,
-        [IFD_ONNX_MATMUL_BLOCKS] = matmul_blocks,
         [IFD_ONNX_SKIP_LAYER_NORMALIZATION] = skip_layer_normalization,
         [IFD_ONNX_SKIP_RMS_NORMALIZATION] = skip_rms_normalization,
     };

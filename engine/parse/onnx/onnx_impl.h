@@ -182,6 +182,28 @@ enum ifd_onnx_training { IFD_ONNX_ADAGRAD, IFD_ONNX_ADAM, IFD_ONNX_MOMENTUM };
 void ifd_onnx_train(struct ifd_onnx_call *call, int which); /* enum ifd_onnx_training */
 
 void ifd_onnx_attend(struct ifd_onnx_call *call, int unused); /* attend.c */
+/** Each head of keys or values [n, heads, s, size] as often as heads of queries it serves. */
+uint32_t ifd_onnx_repeated_heads(struct ifd_builder *b, uint32_t x, int64_t heads);
+
+/* newest.c */
+void ifd_onnx_causal_conv(struct ifd_onnx_call *call, int unused);
+void ifd_onnx_cumprod(struct ifd_onnx_call *call, int unused);
+void ifd_onnx_flex_attention(struct ifd_onnx_call *call, int unused);
+void ifd_onnx_linear_attention(struct ifd_onnx_call *call, int unused);
+void ifd_onnx_swiglu(struct ifd_onnx_call *call, int unused);
+void ifd_onnx_tensor_scatter(struct ifd_onnx_call *call, int unused);
+/** A cache [n, …] with an update in it, along an axis from each sample's place in places [n] on
+ *  (IFD_NONE: 0). */
+uint32_t ifd_onnx_written(struct ifd_builder *b, uint32_t cache, uint32_t update, uint32_t places,
+                          uint32_t axis, bool is_circular);
+
+/* blocks.c */
+void ifd_onnx_gather_blocks(struct ifd_onnx_call *call, int unused);
+void ifd_onnx_matmul_blocks(struct ifd_onnx_call *call, int unused);
+void ifd_onnx_matmul_bnb4(struct ifd_onnx_call *call, int unused);
+
+void ifd_onnx_deform_conv(struct ifd_onnx_call *call, int unused);           /* deform.c */
+void ifd_onnx_group_query_attention(struct ifd_onnx_call *call, int unused); /* group_query.c */
 
 /* fold.c */
 void ifd_onnx_col2im(struct ifd_onnx_call *call, int unused);
@@ -189,6 +211,10 @@ void ifd_onnx_col2im(struct ifd_onnx_call *call, int unused);
 /* rotary.c */
 void ifd_onnx_center_crop_pad(struct ifd_onnx_call *call, int unused);
 void ifd_onnx_rotary_embedding(struct ifd_onnx_call *call, int is_microsoft);
+/** x [n, t, heads, size]: pairs of numbers, turned by angles [n or 1, t, 1, size / 2]. Pairs are
+ *  neighbours (interleaved) or lie half a size apart. */
+uint32_t ifd_onnx_turned(struct ifd_builder *b, uint32_t x, uint32_t cosine, uint32_t sine,
+                         bool is_interleaved);
 
 /* random.c */
 enum ifd_onnx_random { IFD_ONNX_RANDOM_NORMAL, IFD_ONNX_RANDOM_UNIFORM, IFD_ONNX_BERNOULLI };
@@ -343,16 +369,18 @@ enum ifd_onnx_quantized {
     IFD_ONNX_Q_AVERAGE_POOL,
     IFD_ONNX_Q_GLOBAL_AVERAGE_POOL,
     IFD_ONNX_Q_LEAKY_RELU,
+    IFD_ONNX_Q_REDUCE_MEAN,
     IFD_ONNX_Q_WHERE
 };
 
 enum ifd_onnx_microsoft {
     IFD_ONNX_BIAS_GELU,
+    IFD_ONNX_CDIST,
     IFD_ONNX_EMBED_LAYER_NORMALIZATION,
+    IFD_ONNX_EXPAND_DIMS,
     IFD_ONNX_FUSED_CONV,
     IFD_ONNX_FUSED_GEMM,
     IFD_ONNX_FUSED_MATMUL,
-    IFD_ONNX_MATMUL_BLOCKS,
     IFD_ONNX_SKIP_LAYER_NORMALIZATION,
     IFD_ONNX_SKIP_RMS_NORMALIZATION
 };

@@ -346,6 +346,20 @@ static uint32_t q_softmax(struct ifd_onnx_call *call, uint32_t x)
                              ifd_build_axis(b, axis, ifd_build_desc(b, x)->shape.rank));
 }
 
+static uint32_t q_mean(struct ifd_onnx_call *call, uint32_t x)
+{
+    struct ifd_ints axes;
+    const uint32_t rank = ifd_build_desc(call->b, x)->shape.rank;
+    if (!ifd_onnx_axes(call, UINT32_MAX, rank, &axes)) {
+        axes.count = rank;
+        for (uint32_t d = 0; d < rank; d++) {
+            axes.value[d] = d;
+        }
+    }
+    return ifd_build_reduce(call->b, IFD_OP_REDUCE_MEAN, x, &axes,
+                            ifd_onnx_int(call, "keepdims", 1) != 0);
+}
+
 /* A function of one tensor: x, its quantization, that of the result. */
 static uint32_t q_function(struct ifd_onnx_call *call, enum ifd_onnx_quantized which)
 {
@@ -370,6 +384,9 @@ static uint32_t q_function(struct ifd_onnx_call *call, enum ifd_onnx_quantized w
         break;
     case IFD_ONNX_Q_AVERAGE_POOL:
         y = ifd_onnx_average(call, y);
+        break;
+    case IFD_ONNX_Q_REDUCE_MEAN:
+        y = q_mean(call, y);
         break;
     default:
         y = ifd_onnx_global(call, IFD_OP_REDUCE_MEAN, y);
@@ -515,6 +532,7 @@ void ifd_onnx_quantized(struct ifd_onnx_call *call, int which)
     case IFD_ONNX_Q_AVERAGE_POOL:
     case IFD_ONNX_Q_GLOBAL_AVERAGE_POOL:
     case IFD_ONNX_Q_LEAKY_RELU:
+    case IFD_ONNX_Q_REDUCE_MEAN:
         y = q_function(call, (enum ifd_onnx_quantized)which);
         break;
     }

@@ -15,10 +15,8 @@ static uint32_t concat(struct ifd_builder *b, uint32_t x, uint32_t y, uint32_t a
 
 /* ---- rotary embedding ---- */
 
-/* x [n, t, heads, size]: pairs of numbers, turned by angles [n or 1, t, 1, size / 2]. Pairs are
- * neighbours (interleaved) or lie half a size apart. */
-static uint32_t turned(struct ifd_builder *b, uint32_t x, uint32_t cosine, uint32_t sine,
-                       bool is_interleaved)
+uint32_t ifd_onnx_turned(struct ifd_builder *b, uint32_t x, uint32_t cosine, uint32_t sine,
+                         bool is_interleaved)
 {
     const struct ifd_shape s = shape_of(b, x);
     const int64_t half = s.dim[3] / 2;
@@ -111,9 +109,9 @@ void ifd_onnx_rotary_embedding(struct ifd_onnx_call *call, int is_microsoft)
     }
     const uint32_t positions =
         is_microsoft ? positions_of(b, call->input[1], s.dim[1]) : ifd_onnx_input(call, 3);
-    uint32_t y = turned(b, size < s.dim[3] ? ifd_build_cut(b, x, 3, 0, size) : x,
-                        angles(call, cosines, positions), angles(call, cosines + 1, positions),
-                        ifd_onnx_int(call, "interleaved", 0) != 0);
+    uint32_t y = ifd_onnx_turned(
+        b, size < s.dim[3] ? ifd_build_cut(b, x, 3, 0, size) : x, angles(call, cosines, positions),
+        angles(call, cosines + 1, positions), ifd_onnx_int(call, "interleaved", 0) != 0);
     if (size < s.dim[3]) {
         y = concat(b, y, ifd_build_cut(b, x, 3, size, s.dim[3] - size), 3);
     }
