@@ -29,8 +29,8 @@ KNOWN = {
         "(engine/parse/onnx/onnx_reader.c)",
     "ifd_onnx_capture": "the same graphs, after they were read (engine/parse/onnx/inner.c)",
     "mark_used": "the same (engine/parse/onnx/cut.c)",
-    "find_missing": "the same (engine/parse/onnx/onnx.c)",
-    "ifd_onnx_call_local ifd_onnx_inline build_node": "functions: DEPTH_MAX, 8 "
+    "find_missing": "the same (engine/parse/onnx/missing.c)",
+    "ifd_onnx_call_local ifd_onnx_inline build_node": "functions: DEPTH_MAX, 32 "
         "(engine/parse/onnx/functions.c)",
     "is_default": "the same messages, after they were parsed (server/repo/fields.c)",
 }

@@ -3,7 +3,7 @@
 
 #include "engine/parse/onnx/onnx_build.h"
 
-#define DEPTH_MAX 8 /* of functions in functions */
+#define DEPTH_MAX 32 /* of functions in functions */
 
 static bool is_main(struct ifd_str domain)
 {

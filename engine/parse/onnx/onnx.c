@@ -1,5 +1,4 @@
-/* ONNX file → graph: names become values, nodes are translated in the file's order, inputs and
- * outputs are named. */
+/* ONNX file → graph: names become values, nodes are translated in the file's order. */
 #include "engine/parse/onnx/onnx.h"
 
 #include <stdio.h>
@@ -18,7 +17,7 @@ bool ifd_onnx_sniff(struct ifd_bytes file)
            (file.data[2] & 7) == 2 && file.data[2] >> 3 <= 20 && file.data[2] >> 3 >= 2;
 }
 
-/* ---- constants and inputs ---- */
+/* ---- constants ---- */
 
 static enum ifd_code add_initializers(struct ifd_onnx_build *build)
 {
@@ -30,103 +29,6 @@ static enum ifd_code add_initializers(struct ifd_onnx_build *build)
                                        : build->b.code;
     }
     return code;
-}
-
-/* Sizes below 1 count as open. */
-static struct ifd_shape shape_of(const struct ifd_onnx_port *port)
-{
-    struct ifd_shape shape = {.rank = port->dim_count};
-    for (uint32_t d = 0; d < port->dim_count; d++) {
-        shape.dim[d] = port->dim[d] > 0 ? port->dim[d] : IFD_DIM_ANY;
-    }
-    return shape;
-}
-
-/* Is it the symbol of some input's first dimension? Then it gets the same size. */
-static bool is_first_elsewhere(const struct ifd_onnx_build *build, struct ifd_str symbol)
-{
-    const struct ifd_onnx_graph *g = build->scope->g;
-    bool is_so = false;
-    for (uint32_t i = 0; symbol.size > 0 && i < g->input_count; i++) {
-        is_so = is_so ||
-                (g->input[i].dim_count > 0 && ifd_onnx_order(g->input[i].symbol[0], symbol) == 0);
-    }
-    return is_so;
-}
-
-static enum ifd_code describe_input(struct ifd_onnx_build *build, const struct ifd_onnx_port *port,
-                                    struct ifd_desc *ret, struct ifd_shape *ret_declared)
-{
-    const struct ifd_onnx_text name = ifd_onnx_text(port->name);
-    *ret = (struct ifd_desc){.shape = {.rank = port->dim_count}};
-    if (!port->is_tensor || !port->has_shape) {
-        return ifd_fail(build->err, IFD_UNSUPPORTED, "input \"%s\" is %s", name.s,
-                        port->is_tensor ? "of unknown rank" : "no tensor");
-    }
-    if (!ifd_onnx_outer_dtype(port->type, &ret->dtype)) {
-        return ifd_fail(build->err, IFD_UNSUPPORTED, "input \"%s\" has element type %d%s", name.s,
-                        port->type, port->type == IFD_ONNX_STRING ? " (string)" : "");
-    }
-    if (port->dim_count > IFD_MAX_RANK) {
-        return ifd_fail(build->err, IFD_UNSUPPORTED, "input \"%s\" has %u dimensions, limit %d",
-                        name.s, port->dim_count, IFD_MAX_RANK);
-    }
-    const struct ifd_shape file = shape_of(port);
-    ifd_parse_input_shape(build->options, name.s, &file, NULL, ret_declared, &ret->shape);
-    for (uint32_t d = 1; d < port->dim_count; d++) {
-        if (ret_declared->dim[d] == IFD_DIM_ANY && is_first_elsewhere(build, port->symbol[d])) {
-            ret->shape.dim[d] = build->options->open_first > 0 ? build->options->open_first : 1;
-        }
-    }
-    ifd_parse_note_open(&file, ret_declared, build->parsed);
-    if (!ifd_desc_fits(ret, build->b.tensor_bytes)) {
-        return ifd_fail(build->err, IFD_TOO_LARGE,
-                        "input \"%s\" of shape %s has more than %zu bytes", name.s,
-                        ifd_shape_text(&ret->shape).s, build->b.tensor_bytes);
-    }
-    return IFD_OK;
-}
-
-/* Every type of floats is computed as f32. */
-static uint32_t inner_value(struct ifd_onnx_build *build, uint32_t input, int32_t type)
-{
-    if (ifd_onnx_is_narrow(type)) {
-        return ifd_onnx_from_outer(&build->b, input, type);
-    }
-    const enum ifd_dtype dtype = build->b.graph->value[input].desc.dtype;
-    return ifd_onnx_is_real(dtype) ? ifd_build_cast(&build->b, input, IFD_F32) : input;
-}
-
-/* Inputs with an initializer are constants, as files before IR version 4 list them. */
-static enum ifd_code add_inputs(struct ifd_onnx_build *build)
-{
-    uint32_t *input = build->graph_input;
-    const struct ifd_onnx_graph *g = build->scope->g;
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < g->input_count; i++) {
-        const uint32_t known = ifd_onnx_lookup(build, g->input[i].name);
-        if (known != IFD_NONE && build->b.graph->value[known].is_constant) {
-            continue;
-        }
-        struct ifd_desc desc;
-        struct ifd_shape *declared = &build->input[count].desc.shape;
-        enum ifd_code code = describe_input(build, &g->input[i], &desc, declared);
-        if (code == IFD_OK) {
-            code = ifd_graph_add_value(build->b.graph, ifd_onnx_text(g->input[i].name).s, &desc,
-                                       &input[count], build->err);
-        }
-        if (code == IFD_OK) {
-            code = ifd_onnx_define(build, g->input[i].name,
-                                   inner_value(build, input[count], g->input[i].type));
-        }
-        code = code == IFD_OK ? build->b.code : code;
-        if (code != IFD_OK) {
-            return code;
-        }
-        count++;
-    }
-    build->graph_input_count = count;
-    return IFD_OK;
 }
 
 /* ---- nodes ---- */
@@ -153,76 +55,7 @@ static enum ifd_code blame_node(const struct ifd_onnx_build *build, uint32_t ind
     return code;
 }
 
-#define MISSING_MAX 16 /* operators that a refusal names */
-
-struct missing {
-    const struct ifd_onnx_model *model;
-    struct {
-        const struct ifd_onnx_node *node; /* the first */
-        uint32_t index, count;
-    } row[MISSING_MAX];
-    uint32_t count;
-};
-
-static void note_missing(struct missing *m, const struct ifd_onnx_node *node, uint32_t index)
-{
-    uint32_t k = 0;
-    while (k < m->count && (ifd_onnx_order(node->op, m->row[k].node->op) != 0 ||
-                            ifd_onnx_order(node->domain, m->row[k].node->domain) != 0)) {
-        k++;
-    }
-    if (k == m->count && k < MISSING_MAX) {
-        m->row[k].node = node;
-        m->row[k].index = index;
-        m->row[k].count = 0;
-        m->count++;
-    }
-    if (k < m->count) {
-        m->row[k].count++;
-    }
-}
-
-/* Graphs in nodes are nested as deep as the reader allows. */
-static void find_missing(struct missing *m, const struct ifd_onnx_graph *g)
-{
-    for (uint32_t i = 0; i < g->node_count; i++) {
-        const struct ifd_onnx_node *node = &g->node[i];
-        if (!ifd_onnx_rule(node) && !ifd_onnx_local_of(m->model, node)) {
-            note_missing(m, node, i);
-        }
-        for (uint32_t k = 0; k < node->attr_count; k++) {
-            if (node->attr[k].graph) {
-                find_missing(m, node->attr[k].graph);
-            }
-        }
-    }
-}
-
-/* All operators that have no row, each once with its count and first node: what a user wants to
- * know first. */
-static enum ifd_code check_operators(struct ifd_onnx_build *build)
-{
-    struct missing m = {.model = build->model};
-    find_missing(&m, build->scope->g);
-    for (uint32_t i = 0; i < build->model->function_count; i++) {
-        find_missing(&m, &build->model->function[i].graph);
-    }
-    if (m.count == 0) {
-        return IFD_OK;
-    }
-    char list[IFD_ERR_TEXT_BYTES - 64] = "";
-    int used = 0;
-    for (uint32_t k = 0; k < m.count && used >= 0 && (size_t)used < sizeof(list); k++) {
-        const struct ifd_onnx_node *node = m.row[k].node;
-        used += snprintf(list + used, sizeof(list) - (size_t)used, "%s%s%s%s (%u, first node %u)",
-                         k > 0 ? ", " : "", ifd_onnx_text(node->domain).s,
-                         node->domain.size > 0 ? "." : "", ifd_onnx_text(node->op).s,
-                         m.row[k].count, m.row[k].index);
-    }
-    return ifd_fail(build->err, IFD_UNSUPPORTED, "operators that are not supported: %s", list);
-}
-
-/* rule: not NULL, since check_operators has looked at every graph. */
+/* rule: not NULL, since ifd_onnx_check_operators has looked at every graph. */
 static enum ifd_code check_node(const struct ifd_onnx_build *build,
                                 const struct ifd_onnx_call *call, const struct ifd_onnx_rule *rule)
 {
@@ -439,118 +272,7 @@ enum ifd_code ifd_onnx_inline(struct ifd_onnx_build *build, const struct ifd_onn
     return code;
 }
 
-/* ---- outputs ---- */
-
-/* What the engine hands out is made by a node of its own: not an input, a constant, or another
- * output. */
-static uint32_t own_value(struct ifd_onnx_build *build, uint32_t value, const uint32_t *before,
-                          uint32_t count)
-{
-    struct ifd_builder *b = &build->b;
-    bool is_own = b->graph->value[value].producer != IFD_NONE;
-    for (uint32_t i = 0; i < count; i++) {
-        is_own = is_own && before[i] != value;
-    }
-    if (is_own || b->graph->value[value].is_constant) {
-        return value;
-    }
-    const struct ifd_shape shape = b->graph->value[value].desc.shape;
-    return ifd_build_reshape(b, value, shape.dim, shape.rank);
-}
-
-/* Floats go out in the type that the file says. */
-static uint32_t outer_value(struct ifd_onnx_build *build, uint32_t value,
-                            const struct ifd_onnx_port *port)
-{
-    enum ifd_dtype dtype = IFD_F32;
-    if (ifd_onnx_is_narrow(port->type)) {
-        return ifd_onnx_to_outer(&build->b, value, port->type);
-    }
-    const bool is_cast = ifd_onnx_port_dtype(port->type, &dtype) && ifd_onnx_is_real(dtype) &&
-                         build->b.graph->value[value].desc.dtype == IFD_F32;
-    return is_cast ? ifd_build_cast(&build->b, value, dtype) : value;
-}
-
-static enum ifd_code take_outputs(struct ifd_onnx_build *build, uint32_t *output)
-{
-    const struct ifd_onnx_graph *g = build->scope->g;
-    if (g->output_count == 0) {
-        return ifd_fail(build->err, IFD_UNSUPPORTED, "the model has no outputs");
-    }
-    for (uint32_t i = 0; i < g->output_count; i++) {
-        const uint32_t value = ifd_onnx_lookup(build, g->output[i].name);
-        if (value == IFD_NONE) {
-            return ifd_fail(build->err, IFD_CORRUPT, "output \"%s\" is made by no node",
-                            ifd_onnx_text(g->output[i].name).s);
-        }
-        if (ifd_onnx_is_list(value)) {
-            return ifd_fail(build->err, IFD_UNSUPPORTED,
-                            "output \"%s\" of the model is a sequence, or absent",
-                            ifd_onnx_text(g->output[i].name).s);
-        }
-        output[i] = own_value(build, outer_value(build, value, &g->output[i]), output, i);
-        if (build->b.code != IFD_OK) {
-            return build->b.code;
-        }
-    }
-    return IFD_OK;
-}
-
 /* ---- the whole ---- */
-
-static void name_inputs(const struct ifd_graph *graph, struct ifd_port *port)
-{
-    for (uint32_t i = 0; i < graph->input_count; i++) {
-        port[i].name = graph->value[graph->input[i]].name;
-    }
-}
-
-static enum ifd_code take_ports(struct ifd_arena *arena, uint32_t count, struct ifd_port **ret,
-                                struct ifd_err *err)
-{
-    *ret = ifd_arena_take_array(arena, count, sizeof(**ret));
-    for (uint32_t i = 0; *ret && i < count; i++) {
-        (*ret)[i].name = "";
-    }
-    return *ret ? IFD_OK : ifd_arena_fail(arena, count * sizeof(**ret), err);
-}
-
-/* An output of unknown rank is open in every dimension. */
-static enum ifd_code describe_outputs(const struct ifd_onnx_build *build, struct ifd_port *ports)
-{
-    const struct ifd_onnx_graph *g = build->scope->g;
-    struct ifd_arena *arena = build->b.graph->arena;
-    for (uint32_t i = 0; i < g->output_count; i++) {
-        const struct ifd_onnx_port *port = &g->output[i];
-        const struct ifd_onnx_text text = ifd_onnx_text(port->name);
-        ports[i].name = ifd_arena_text(arena, text.s, strlen(text.s));
-        if (!ports[i].name) {
-            return ifd_arena_fail(arena, sizeof(text), build->err);
-        }
-        if (port->has_shape && port->dim_count <= IFD_MAX_RANK) {
-            ports[i].desc.shape = shape_of(port);
-        }
-    }
-    return IFD_OK;
-}
-
-/* What only a run finds, the file must say: how many dimensions an output has, and its type. */
-static enum ifd_code check_results(const struct ifd_onnx_build *build, struct ifd_port *ports)
-{
-    const struct ifd_onnx_graph *g = build->scope->g;
-    for (uint32_t i = 0; i < g->output_count; i++) {
-        const struct ifd_onnx_port *port = &g->output[i];
-        if (!port->has_shape || port->dim_count > IFD_MAX_RANK ||
-            !ifd_onnx_outer_dtype(port->type, &ports[i].desc.dtype)) {
-            return ifd_fail(
-                build->err, IFD_UNSUPPORTED,
-                "output \"%s\": its size depends on data, and the file does not say its "
-                "number of dimensions and its type",
-                ifd_onnx_text(port->name).s);
-        }
-    }
-    return IFD_OK;
-}
 
 static enum ifd_code begin_graph(struct ifd_onnx_build *build)
 {
@@ -566,11 +288,11 @@ static enum ifd_code begin_graph(struct ifd_onnx_build *build)
     if (!build->graph_input || !build->input) {
         return ifd_arena_fail(arena, g->input_count * sizeof(*build->input), build->err);
     }
-    code = check_operators(build);
+    code = ifd_onnx_check_operators(build);
     if (code == IFD_OK) {
         code = add_initializers(build);
     }
-    return code == IFD_OK ? add_inputs(build) : code;
+    return code == IFD_OK ? ifd_onnx_add_inputs(build) : code;
 }
 
 static enum ifd_code end_graph(struct ifd_onnx_build *build)
@@ -580,31 +302,10 @@ static enum ifd_code end_graph(struct ifd_onnx_build *build)
     if (!output) {
         return ifd_arena_fail(build->scratch, count * sizeof(*output), build->err);
     }
-    const enum ifd_code code = take_outputs(build, output);
+    const enum ifd_code code = ifd_onnx_take_outputs(build, output);
     return code == IFD_OK ? ifd_graph_set_io(build->b.graph, build->graph_input,
                                              build->graph_input_count, output, count, build->err)
                           : code;
-}
-
-static enum ifd_code describe_ports(struct ifd_onnx_build *build)
-{
-    struct ifd_graph *graph = build->b.graph;
-    struct ifd_parsed *parsed = build->parsed;
-    name_inputs(graph, build->input);
-    enum ifd_code code =
-        take_ports(graph->arena, build->scope->g->output_count, &parsed->result, build->err);
-    parsed->result_count = build->scope->g->output_count;
-    if (code == IFD_OK) {
-        code = describe_outputs(build, parsed->result);
-    }
-    if (code != IFD_OK || !parsed->cut.is_cut) {
-        parsed->output = parsed->result;
-        return code;
-    }
-    code = check_results(build, parsed->result);
-    return code == IFD_OK
-               ? take_ports(graph->arena, graph->output_count, &parsed->output, build->err)
-               : code;
 }
 
 static enum ifd_code build_graph(struct ifd_onnx_build *build)
@@ -622,7 +323,7 @@ static enum ifd_code build_graph(struct ifd_onnx_build *build)
     if (code == IFD_OK) {
         code = ifd_graph_verify(build->b.graph, IFD_INVALID, build->err);
     }
-    return code == IFD_OK ? describe_ports(build) : code;
+    return code == IFD_OK ? ifd_onnx_describe_ports(build) : code;
 }
 
 static enum ifd_code parse(struct ifd_bytes file, const struct ifd_parse_options *options,

@@ -145,6 +145,21 @@ IFD_NODISCARD enum ifd_code ifd_onnx_take_resumed(struct ifd_onnx_build *build);
 /** The node that asked is built: names whose content it asked for are constants from here on. */
 void ifd_onnx_learn(struct ifd_onnx_build *build);
 
+/* ---- missing.c ---- */
+
+/** All operators that have no row, each once with its count and first node: what a user wants to
+ *  know first. Functions that nothing calls do not count. Errors: UNSUPPORTED. */
+IFD_NODISCARD enum ifd_code ifd_onnx_check_operators(struct ifd_onnx_build *build);
+
+/* ---- ports.c ---- */
+
+/** Inputs with an initializer are constants, as files before IR version 4 list them. */
+IFD_NODISCARD enum ifd_code ifd_onnx_add_inputs(struct ifd_onnx_build *build);
+/** output: room for those of the model. */
+IFD_NODISCARD enum ifd_code ifd_onnx_take_outputs(struct ifd_onnx_build *build, uint32_t *output);
+/** Names and shapes of build->parsed. */
+IFD_NODISCARD enum ifd_code ifd_onnx_describe_ports(struct ifd_onnx_build *build);
+
 /* ---- onnx.c ---- */
 
 /** Takes so many from nodes_left, and notes if there are not as many. Errors: TOO_LARGE. */

@@ -16,6 +16,10 @@ static void round_up(struct ifd_onnx_window *w, const int64_t *input)
     for (uint32_t i = 0; i < w->dims; i++) {
         const int64_t reach = (w->kernel[i] - 1) * w->dilation[i] + 1;
         const int64_t span = input[i] + w->before[i] + w->after[i] - reach;
+        if (span < 0 && -span < w->stride[i] && w->dilation[i] == 1) {
+            w->kernel[i] += span; /* the one window there is reads what there is */
+            continue;
+        }
         const int64_t rest = span < 0 || w->stride[i] == 0 ? 0 : span % w->stride[i];
         const int64_t begin = span - rest + w->stride[i]; /* of the window more */
         if (rest != 0 && begin < input[i] + w->before[i]) {

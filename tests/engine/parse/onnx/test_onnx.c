@@ -351,7 +351,7 @@ static void functions_that_call_themselves_or_nobody_are_refused(void)
         enum ifd_code code;
         const char *error;
     } rows[] = {
-        {"F", "own", "own", IFD_TOO_LARGE, "functions call each other more than 8 deep"},
+        {"F", "own", "own", IFD_TOO_LARGE, "functions call each other more than 32 deep"},
         {"G", "own", "own", IFD_UNSUPPORTED,
          "operators that are not supported: own.G (1, first node 0)"},
         {"Relu", "", "own", IFD_UNSUPPORTED, "the function names no opset of ONNX"},
@@ -369,6 +369,15 @@ static void functions_that_call_themselves_or_nobody_are_refused(void)
         inner(&m, 25, &f);
         expect_refused(&m, rows[i].code, rows[i].error);
     }
+}
+
+static void functions_that_nothing_calls_may_have_any_operators(void)
+{
+    struct message g = small("Relu", false);
+    struct message m = model(&g, 17);
+    const struct message f = function("G", "own", "own");
+    inner(&m, 25, &f);
+    expect_refused(&m, IFD_OK, "");
 }
 
 static void open_dimensions_are_declared_and_get_sizes(void)
@@ -530,6 +539,7 @@ int main(int argc, char **argv)
         T(files_beside_are_named_once),
         T(a_name_of_a_file_beside_has_no_nul),
         T(functions_that_call_themselves_or_nobody_are_refused),
+        T(functions_that_nothing_calls_may_have_any_operators),
         T(open_dimensions_are_declared_and_get_sizes),
         T(a_small_file_makes_no_large_tensor),
         T(random_numbers_are_drawn_while_a_file_is_read),

@@ -1,0 +1,237 @@
+/* Inputs and outputs of a model: what the file says of them, and the values that they are. */
+#include <string.h>
+
+#include "engine/ir/shape.h"
+#include "engine/parse/onnx/onnx_build.h"
+
+/* ---- inputs ---- */
+
+/* Sizes below 1 count as open. */
+static struct ifd_shape shape_of(const struct ifd_onnx_port *port)
+{
+    struct ifd_shape shape = {.rank = port->dim_count};
+    for (uint32_t d = 0; d < port->dim_count; d++) {
+        shape.dim[d] = port->dim[d] > 0 ? port->dim[d] : IFD_DIM_ANY;
+    }
+    return shape;
+}
+
+/* Is it the symbol of some input's first dimension? Then it gets the same size. */
+static bool is_first_elsewhere(const struct ifd_onnx_build *build, struct ifd_str symbol)
+{
+    const struct ifd_onnx_graph *g = build->scope->g;
+    bool is_so = false;
+    for (uint32_t i = 0; symbol.size > 0 && i < g->input_count; i++) {
+        is_so = is_so ||
+                (g->input[i].dim_count > 0 && ifd_onnx_order(g->input[i].symbol[0], symbol) == 0);
+    }
+    return is_so;
+}
+
+static enum ifd_code describe_input(struct ifd_onnx_build *build, const struct ifd_onnx_port *port,
+                                    struct ifd_desc *ret, struct ifd_shape *ret_declared)
+{
+    const struct ifd_onnx_text name = ifd_onnx_text(port->name);
+    *ret = (struct ifd_desc){.shape = {.rank = port->dim_count}};
+    if (!port->is_tensor || !port->has_shape) {
+        return ifd_fail(build->err, IFD_UNSUPPORTED, "input \"%s\" is %s", name.s,
+                        port->is_tensor ? "of unknown rank" : "no tensor");
+    }
+    if (!ifd_onnx_outer_dtype(port->type, &ret->dtype)) {
+        return ifd_fail(build->err, IFD_UNSUPPORTED, "input \"%s\" has element type %d%s", name.s,
+                        port->type, port->type == IFD_ONNX_STRING ? " (string)" : "");
+    }
+    if (port->dim_count > IFD_MAX_RANK) {
+        return ifd_fail(build->err, IFD_UNSUPPORTED, "input \"%s\" has %u dimensions, limit %d",
+                        name.s, port->dim_count, IFD_MAX_RANK);
+    }
+    const struct ifd_shape file = shape_of(port);
+    ifd_parse_input_shape(build->options, name.s, &file, NULL, ret_declared, &ret->shape);
+    for (uint32_t d = 1; d < port->dim_count; d++) {
+        if (ret_declared->dim[d] == IFD_DIM_ANY && is_first_elsewhere(build, port->symbol[d])) {
+            ret->shape.dim[d] = build->options->open_first > 0 ? build->options->open_first : 1;
+        }
+    }
+    ifd_parse_note_open(&file, ret_declared, build->parsed);
+    if (!ifd_desc_fits(ret, build->b.tensor_bytes)) {
+        return ifd_fail(build->err, IFD_TOO_LARGE,
+                        "input \"%s\" of shape %s has more than %zu bytes", name.s,
+                        ifd_shape_text(&ret->shape).s, build->b.tensor_bytes);
+    }
+    return IFD_OK;
+}
+
+/* Every type of floats is computed as f32. */
+static uint32_t inner_value(struct ifd_onnx_build *build, uint32_t input, int32_t type)
+{
+    if (ifd_onnx_is_narrow(type)) {
+        return ifd_onnx_from_outer(&build->b, input, type);
+    }
+    const enum ifd_dtype dtype = build->b.graph->value[input].desc.dtype;
+    return ifd_onnx_is_real(dtype) ? ifd_build_cast(&build->b, input, IFD_F32) : input;
+}
+
+enum ifd_code ifd_onnx_add_inputs(struct ifd_onnx_build *build)
+{
+    uint32_t *input = build->graph_input;
+    const struct ifd_onnx_graph *g = build->scope->g;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < g->input_count; i++) {
+        const uint32_t known = ifd_onnx_lookup(build, g->input[i].name);
+        if (known != IFD_NONE && build->b.graph->value[known].is_constant) {
+            continue;
+        }
+        struct ifd_desc desc;
+        struct ifd_shape *declared = &build->input[count].desc.shape;
+        enum ifd_code code = describe_input(build, &g->input[i], &desc, declared);
+        if (code == IFD_OK) {
+            code = ifd_graph_add_value(build->b.graph, ifd_onnx_text(g->input[i].name).s, &desc,
+                                       &input[count], build->err);
+        }
+        if (code == IFD_OK) {
+            code = ifd_onnx_define(build, g->input[i].name,
+                                   inner_value(build, input[count], g->input[i].type));
+        }
+        code = code == IFD_OK ? build->b.code : code;
+        if (code != IFD_OK) {
+            return code;
+        }
+        count++;
+    }
+    build->graph_input_count = count;
+    return IFD_OK;
+}
+
+/* ---- outputs ---- */
+
+/* What the engine hands out is made by a node of its own: not an input, a constant, or another
+ * output. */
+static uint32_t own_value(struct ifd_onnx_build *build, uint32_t value, const uint32_t *before,
+                          uint32_t count)
+{
+    struct ifd_builder *b = &build->b;
+    bool is_own = b->graph->value[value].producer != IFD_NONE;
+    for (uint32_t i = 0; i < count; i++) {
+        is_own = is_own && before[i] != value;
+    }
+    if (is_own || b->graph->value[value].is_constant) {
+        return value;
+    }
+    const struct ifd_shape shape = b->graph->value[value].desc.shape;
+    return ifd_build_reshape(b, value, shape.dim, shape.rank);
+}
+
+/* Floats go out in the type that the file says. */
+static uint32_t outer_value(struct ifd_onnx_build *build, uint32_t value,
+                            const struct ifd_onnx_port *port)
+{
+    enum ifd_dtype dtype = IFD_F32;
+    if (ifd_onnx_is_narrow(port->type)) {
+        return ifd_onnx_to_outer(&build->b, value, port->type);
+    }
+    const bool is_cast = ifd_onnx_port_dtype(port->type, &dtype) && ifd_onnx_is_real(dtype) &&
+                         build->b.graph->value[value].desc.dtype == IFD_F32;
+    return is_cast ? ifd_build_cast(&build->b, value, dtype) : value;
+}
+
+enum ifd_code ifd_onnx_take_outputs(struct ifd_onnx_build *build, uint32_t *output)
+{
+    const struct ifd_onnx_graph *g = build->scope->g;
+    if (g->output_count == 0) {
+        return ifd_fail(build->err, IFD_UNSUPPORTED, "the model has no outputs");
+    }
+    for (uint32_t i = 0; i < g->output_count; i++) {
+        const uint32_t value = ifd_onnx_lookup(build, g->output[i].name);
+        if (value == IFD_NONE) {
+            return ifd_fail(build->err, IFD_CORRUPT, "output \"%s\" is made by no node",
+                            ifd_onnx_text(g->output[i].name).s);
+        }
+        if (ifd_onnx_is_list(value)) {
+            return ifd_fail(build->err, IFD_UNSUPPORTED,
+                            "output \"%s\" of the model is a sequence, or absent",
+                            ifd_onnx_text(g->output[i].name).s);
+        }
+        output[i] = own_value(build, outer_value(build, value, &g->output[i]), output, i);
+        if (build->b.code != IFD_OK) {
+            return build->b.code;
+        }
+    }
+    return IFD_OK;
+}
+
+/* ---- what is told of both ---- */
+
+static void name_inputs(const struct ifd_graph *graph, struct ifd_port *port)
+{
+    for (uint32_t i = 0; i < graph->input_count; i++) {
+        port[i].name = graph->value[graph->input[i]].name;
+    }
+}
+
+static enum ifd_code take_ports(struct ifd_arena *arena, uint32_t count, struct ifd_port **ret,
+                                struct ifd_err *err)
+{
+    *ret = ifd_arena_take_array(arena, count, sizeof(**ret));
+    for (uint32_t i = 0; *ret && i < count; i++) {
+        (*ret)[i].name = "";
+    }
+    return *ret ? IFD_OK : ifd_arena_fail(arena, count * sizeof(**ret), err);
+}
+
+/* An output of unknown rank is open in every dimension. */
+static enum ifd_code describe_outputs(const struct ifd_onnx_build *build, struct ifd_port *ports)
+{
+    const struct ifd_onnx_graph *g = build->scope->g;
+    struct ifd_arena *arena = build->b.graph->arena;
+    for (uint32_t i = 0; i < g->output_count; i++) {
+        const struct ifd_onnx_port *port = &g->output[i];
+        const struct ifd_onnx_text text = ifd_onnx_text(port->name);
+        ports[i].name = ifd_arena_text(arena, text.s, strlen(text.s));
+        if (!ports[i].name) {
+            return ifd_arena_fail(arena, sizeof(text), build->err);
+        }
+        if (port->has_shape && port->dim_count <= IFD_MAX_RANK) {
+            ports[i].desc.shape = shape_of(port);
+        }
+    }
+    return IFD_OK;
+}
+
+/* What only a run finds, the file must say: how many dimensions an output has, and its type. */
+static enum ifd_code check_results(const struct ifd_onnx_build *build, struct ifd_port *ports)
+{
+    const struct ifd_onnx_graph *g = build->scope->g;
+    for (uint32_t i = 0; i < g->output_count; i++) {
+        const struct ifd_onnx_port *port = &g->output[i];
+        if (!port->has_shape || port->dim_count > IFD_MAX_RANK ||
+            !ifd_onnx_outer_dtype(port->type, &ports[i].desc.dtype)) {
+            return ifd_fail(
+                build->err, IFD_UNSUPPORTED,
+                "output \"%s\": its size depends on data, and the file does not say its "
+                "number of dimensions and its type",
+                ifd_onnx_text(port->name).s);
+        }
+    }
+    return IFD_OK;
+}
+
+enum ifd_code ifd_onnx_describe_ports(struct ifd_onnx_build *build)
+{
+    struct ifd_graph *graph = build->b.graph;
+    struct ifd_parsed *parsed = build->parsed;
+    name_inputs(graph, build->input);
+    enum ifd_code code =
+        take_ports(graph->arena, build->scope->g->output_count, &parsed->result, build->err);
+    parsed->result_count = build->scope->g->output_count;
+    if (code == IFD_OK) {
+        code = describe_outputs(build, parsed->result);
+    }
+    if (code != IFD_OK || !parsed->cut.is_cut) {
+        parsed->output = parsed->result;
+        return code;
+    }
+    code = check_results(build, parsed->result);
+    return code == IFD_OK
+               ? take_ports(graph->arena, graph->output_count, &parsed->output, build->err)
+               : code;
+}
