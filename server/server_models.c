@@ -92,12 +92,19 @@ static void format_url(char *url, size_t size, const char *host, uint16_t port, 
                    path);
 }
 
+/* Only model files, none of which runs: nobody can mend that while the server waits. */
+static bool serves_nothing(const struct ifd_server *server)
+{
+    return server->options.config->control_mode == IFD_CONTROL_NONE && server->folder_count == 0 &&
+           ifd_repo_model_count(server->repo) > 0 && ready_models(server->repo) == 0;
+}
+
 void ifd_server_finish_start(struct ifd_server *server)
 {
     const struct ifd_config *config = server->options.config;
     struct ifd_err err = {0};
     char url[300], metrics_url[300] = "";
-    if (ifd_repo_check(server->repo, &err) && config->exit_on_error) {
+    if (ifd_repo_check(server->repo, &err) && (config->exit_on_error || serves_nothing(server))) {
         server->result = err.code;
         server->result_err = err;
         ifd_server_begin_stop(server);

@@ -40,6 +40,19 @@ class Settings(unittest.TestCase):
         self.assertEqual(ended.returncode, 1)
         self.assertRegex(ended.stderr, r'inferd: model "broken" version 1 is not ready: ')
 
+    def test_a_model_file_that_does_not_load_ends_the_start(self):
+        file = self.repository / "broken.tflite"
+        file.write_bytes(b"this is no model")
+        ended = subprocess.run([support.SERVER, "serve", file, "--http-port=0",
+                                "--metrics-port=0"], capture_output=True, text=True,
+                               timeout=support.START_SECONDS, check=False)
+        self.assertEqual(ended.returncode, 1)
+        self.assertRegex(ended.stderr, r'inferd: model "broken" version 1 is not ready: ')
+        both = support.Server(file, DIGITS)  # another one runs
+        self.addCleanup(both.stop)
+        self.assertEqual({"broken": "UNAVAILABLE", DIGITS.stem: "READY"},
+                         {n: row["state"] for n, row in self.index(both).items()})
+
     def test_max_model_bytes(self):
         size = DIGITS.stat().st_size
         self.assertEqual(self.index(self.serve(f"--max-model-bytes={size}"))["digits"]["state"],
