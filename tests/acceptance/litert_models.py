@@ -7,6 +7,7 @@ import sys
 import flatbuffers
 import numpy as np
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
+from flatbuffers import flexbuffers
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "ops/gen"))
 from litert import Tensor, schema  # noqa: E402
@@ -196,6 +197,26 @@ def unpool(shape, window):
 def transform(shape, out, version):
     return one(B.CUSTOM, [real(*shape), real(1, 4, 4)], [Tensor("f32", out)], made=b"\0" * 4,
                version=version, custom="TransformTensorBilinear")
+
+
+def landmarks_matrix(count, options):
+    builder = flexbuffers.Builder()
+    with builder.Map():
+        for key, number in options.items():
+            builder.Key(key)
+            if key == "subset_idxs":
+                builder.TypedVectorFromElements(number)
+            elif isinstance(number, float):
+                builder.Float(number, 4)
+            else:
+                builder.Int(number)
+    return one(B.CUSTOM, [real(1, count, 3)], [Tensor("f32", [1, 4, 4])],
+               made=bytes(builder.Finish()), version=2, custom="Landmarks2TransformMatrix")
+
+
+def transform_landmarks(count, size):
+    return one(B.CUSTOM, [real(1, count, size), real(1, 4, 4)], [Tensor("f32", [1, count, size])],
+               made=b"", version=2, custom="TransformLandmarks")
 
 
 def add_signature(m, key, graph, index):
@@ -742,14 +763,15 @@ def embedding_sparse_sqrtn():
 
 @model
 def complex_parts():
-    """A spectrum's real and imaginary parts."""
+    """A spectrum's real and imaginary parts; a cast takes the former."""
     m = Model()
     x, spectrum = real(2, 1, 8), Tensor("c64", [2, 1, 5])
-    parts = [Tensor("f32", [2, 1, 5]) for _ in range(2)]
+    parts = [Tensor("f32", [2, 1, 5]) for _ in range(3)]
     m.first.ports([x], parts)
     m.first.op(B.RFFT2D, [x, ints([1, 8])], [spectrum], O.Rfft2dOptions, schema.Rfft2dOptionsT())
     m.first.op(B.REAL, [spectrum], [parts[0]])
     m.first.op(B.IMAG, [spectrum], [parts[1]])
+    m.first.op(B.CAST, [spectrum], [parts[2]])
     return m
 
 

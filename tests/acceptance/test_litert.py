@@ -1,6 +1,7 @@
 """Operators of TFLite and state, over HTTP to both backends, with the answers of LiteRT."""
 
 import json
+import math
 import pathlib
 import zlib
 
@@ -9,8 +10,8 @@ import tritonclient.http as triton
 from tritonclient.utils import np_to_triton_dtype
 
 import support
-from litert_models import MODELS, STATES, LiteRT, pool_with_places, transform
-from litert_models import two_signatures, unpool
+from litert_models import MODELS, STATES, LiteRT, landmarks_matrix, pool_with_places, transform
+from litert_models import transform_landmarks, two_signatures, unpool
 
 STEPS = 3
 
@@ -102,6 +103,34 @@ def sample(image, x, y):
     return (1 - (y - top)) * upper + (y - top) * lower
 
 
+EYE = {"left_rotation_idx": 2, "right_rotation_idx": 5, "output_height": 16, "output_width": 24,
+       "scale_x": 1.5, "scale_y": 1.25, "subset_idxs": [0, 1, 2, 3, 7, 300],
+       "target_rotation_radians": 0.25}
+
+
+def eye_matrix(points, options):
+    """Steps of MediaPipe's landmarks_to_transform_matrix, version 2, in doubles."""
+    left, right = points[options["left_rotation_idx"]], points[options["right_rotation_idx"]]
+    turn = options["target_rotation_radians"] - math.atan2(right[1] - left[1], right[0] - left[0])
+
+    def rotation(angle):
+        made = np.eye(4)
+        made[:2, :2] = [[math.cos(angle), -math.sin(angle)], [math.sin(angle), math.cos(angle)]]
+        return made
+
+    def shift(x, y):
+        made = np.eye(4)
+        made[:2, 3] = x, y
+        return made
+
+    turned = points[options["subset_idxs"], :2] @ rotation(turn)[:2, :2].T
+    most, least = turned.max(0), turned.min(0)
+    middle = rotation(-turn)[:2, :2] @ ((most + least) / 2)
+    size = np.array([options["output_width"], options["output_height"]])
+    scale = np.array([options["scale_x"], options["scale_y"]]) * (most - least) / size
+    return (shift(*middle) @ rotation(-turn) @ np.diag([*scale, 1, 1]) @ shift(*(-size / 2)))
+
+
 class MediaPipe(support.ServerCase):
     """Operators that LiteRT lacks, by NumPy as their sources describe them."""
 
@@ -114,6 +143,9 @@ class MediaPipe(support.ServerCase):
             ("unpool", unpool([1, 2, 3, 2], (2, 3))),
             ("transform", transform([1, 5, 6, 2], [1, 4, 7, 2], 1)),
             ("transform_centres", transform([1, 5, 6, 2], [1, 4, 7, 2], 2)),
+            ("eye", landmarks_matrix(301, EYE)),
+            ("planar", transform_landmarks(7, 2)),
+            ("spatial", transform_landmarks(5, 3)),
         ):
             file.write_bytes(made.bytes())
             support.add_model(folder, name, file)
@@ -169,6 +201,24 @@ class MediaPipe(support.ServerCase):
                 at = matrix @ np.float32([k + shift, i + shift, 0, 1])
                 want = sample(x[0], at[0] - shift, at[1] - shift)
                 np.testing.assert_allclose(answer[i, k], want, rtol=0, atol=1e-5, err_msg=name)
+
+
+    def test_landmarks_make_a_matrix(self):
+        points = self.real(1, 301, 3)
+        one_point = points.copy()
+        one_point[0, 5] = one_point[0, 2]  # no line to turn: an angle of 0
+        for x in points, one_point:
+            np.testing.assert_allclose(self.ask("eye", x).as_numpy("out0")[0],
+                                       eye_matrix(x[0].astype(np.float64), EYE), rtol=0, atol=1e-5)
+
+    def test_landmarks_are_transformed(self):
+        matrix = self.real(4, 4)
+        for name, count, size in ("planar", 7, 2), ("spatial", 5, 3):
+            x = self.real(1, count, size)
+            want = x[0].copy()
+            want[:, :2] = x[0, :, :2] @ matrix[:2, :2].T + matrix[:2, 3]
+            np.testing.assert_allclose(self.ask(name, x, matrix[None]).as_numpy("out0")[0], want,
+                                       rtol=0, atol=1e-6)
 
 
 class Signatures(support.ServerCase):

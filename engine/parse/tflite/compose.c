@@ -155,7 +155,7 @@ void ifd_composite_bucketize(struct ifd_composite *c)
         ifd_build_reduce(b, IFD_OP_REDUCE_SUM, ifd_build_cast(b, is_above, IFD_S32), &last, false);
 }
 
-/* The real or the imaginary part of complex numbers, which are pairs of floats. */
+/* The imaginary or, also by a cast, the real part of complex numbers, which are pairs of floats. */
 void ifd_composite_complex_part(struct ifd_composite *c)
 {
     enum { IMAG = 133 };
@@ -171,7 +171,9 @@ void ifd_composite_complex_part(struct ifd_composite *c)
         return;
     }
     const uint32_t pairs = ifd_build_node(c->b, IFD_OP_BITCAST, c->input, 1, &real, NULL);
-    c->output[0] = reshape(c, ifd_build_cut(c->b, pairs, shape.rank, builtin == IMAG, 1), &shape);
+    const uint32_t part =
+        reshape(c, ifd_build_cut(c->b, pairs, shape.rank, builtin == IMAG, 1), &shape);
+    c->output[0] = ifd_build_cast(c->b, part, ifd_composite_output(c, 0).dtype);
 }
 
 /* The shape that two shapes broadcast to. */

@@ -3,7 +3,9 @@
 
 #include <string.h>
 
-#define CUSTOM 32
+#define CUSTOM    32
+#define CAST      53
+#define COMPLEX64 8 /* of the file's types */
 
 struct row {
     int32_t builtin;
@@ -23,6 +25,7 @@ static const struct row rows[] = {
     {44, NULL, 20, 24, 1, ifd_composite_sequence_lstm},
     {46, NULL, 12, 12, 2, ifd_composite_bidirectional_rnn},
     {52, NULL, 48, 48, 2, ifd_composite_bidirectional_lstm},
+    {CAST, NULL, 1, 1, 1, ifd_composite_complex_part},
     {68, NULL, 4, 4, 1, ifd_composite_sparse_to_dense},
     {80, NULL, 1, 1, 1, ifd_composite_fake_quant},
     {103, NULL, 1, 1, 2, ifd_composite_unique},
@@ -49,15 +52,28 @@ static const struct row rows[] = {
     {205, NULL, 5, 5, 1, ifd_composite_reduce_window},
     {207, NULL, 2, 2, 1, ifd_composite_hlo_shift_left},
     {CUSTOM, "Convolution2DTransposeBias", 3, 3, 1, ifd_composite_transposed},
+    {CUSTOM, "Landmarks2TransformMatrix", 1, 1, 1, ifd_composite_landmarks_matrix},
     {CUSTOM, "MaxPoolingWithArgmax2D", 1, 1, 2, ifd_composite_max_pool_places},
     {CUSTOM, "MaxUnpooling2D", 2, 2, 1, ifd_composite_max_unpool},
+    {CUSTOM, "TransformLandmarks", 2, 2, 1, ifd_composite_transform_landmarks},
     {CUSTOM, "TransformTensor", 2, 2, 1, ifd_composite_transform},
     {CUSTOM, "TransformTensorBilinear", 2, 2, 1, ifd_composite_transform},
 };
 
+/* Of complex numbers a cast takes the real part. */
+static bool is_complex(const struct ifd_tflite_build *b, const struct ifd_tflite_operator *op)
+{
+    const int32_t first = op->input.count > 0 ? op->input.value[0] : -1;
+    return first >= 0 && b->g->tensor[first].type == COMPLEX64;
+}
+
 static const struct row *find_row(const struct ifd_tflite_build *b, uint32_t index)
 {
-    const struct ifd_tflite_opcode *opcode = &b->model->opcode[b->g->op[index].opcode_index];
+    const struct ifd_tflite_operator *op = &b->g->op[index];
+    const struct ifd_tflite_opcode *opcode = &b->model->opcode[op->opcode_index];
+    if (opcode->builtin == CAST && !is_complex(b, op)) {
+        return NULL; /* one of ours */
+    }
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         if (rows[i].builtin == opcode->builtin &&
             (!rows[i].custom || strcmp(rows[i].custom, opcode->custom) == 0)) {

@@ -1,6 +1,6 @@
 /** Operators of the file that are several of ours. composite.c lists them and fetches operands;
- *  recurrent.c builds those with a state, mediapipe.c MediaPipe's, stablehlo.c those of StableHLO,
- *  compose.c the others. */
+ *  recurrent.c builds those with a state, mediapipe.c and landmarks.c MediaPipe's, stablehlo.c
+ *  those of StableHLO, compose.c the others. */
 #ifndef INFERD_ENGINE_PARSE_TFLITE_COMPOSITE_H
 #define INFERD_ENGINE_PARSE_TFLITE_COMPOSITE_H
 
@@ -84,5 +84,10 @@ void ifd_composite_transposed(struct ifd_composite *c);
 void ifd_composite_max_pool_places(struct ifd_composite *c);
 void ifd_composite_max_unpool(struct ifd_composite *c);
 void ifd_composite_transform(struct ifd_composite *c);
+
+/* ---- landmarks.c ---- */
+
+void ifd_composite_landmarks_matrix(struct ifd_composite *c);
+void ifd_composite_transform_landmarks(struct ifd_composite *c);
 
 #endif

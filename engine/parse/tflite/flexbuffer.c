@@ -7,7 +7,14 @@
 
 #include "inferd/alloc.h"
 
-enum flex_type { FLEX_INT = 1, FLEX_UINT = 2, FLEX_FLOAT = 3, FLEX_MAP = 9, FLEX_BOOL = 26 };
+enum flex_type {
+    FLEX_INT = 1,
+    FLEX_UINT = 2,
+    FLEX_FLOAT = 3,
+    FLEX_MAP = 9,
+    FLEX_INTS = 11,
+    FLEX_BOOL = 26
+};
 
 static bool read_uint(struct ifd_bytes bytes, size_t at, uint8_t width, uint64_t *ret)
 {
@@ -138,12 +145,49 @@ static bool read_value(const struct ifd_flex_map *map, uint32_t index, double *r
     }
 }
 
+/* Index of a key; count if there is none. */
+static uint32_t find(const struct ifd_flex_map *map, const char *key)
+{
+    uint32_t i = 0;
+    while (i < map->count && !key_is(map, i, key)) {
+        i++;
+    }
+    return i;
+}
+
 bool ifd_flex_number(const struct ifd_flex_map *map, const char *key, double *ret)
 {
-    for (uint32_t i = 0; i < map->count; i++) {
-        if (key_is(map, i, key)) {
-            return read_value(map, i, ret);
-        }
+    const uint32_t i = find(map, key);
+    return i < map->count && read_value(map, i, ret);
+}
+
+bool ifd_flex_ints(const struct ifd_flex_map *map, const char *key, int32_t *ret, uint32_t max,
+                   uint32_t *ret_count)
+{
+    const uint32_t index = find(map, key);
+    if (index == map->count) {
+        return false;
     }
-    return false;
+    const uint8_t packed =
+        map->bytes.data[map->values + (size_t)map->count * map->value_width + index];
+    const uint8_t width = (uint8_t)(1u << (packed & 3));
+    size_t at = 0;
+    uint64_t count = 0;
+    if (packed >> 2 != FLEX_INTS ||
+        !follow(map->bytes, map->values + (size_t)index * map->value_width, map->value_width,
+                &at) ||
+        at < width || !read_uint(map->bytes, at - width, width, &count) || count > max ||
+        !holds(map->bytes, at, (size_t)count, width, 0)) {
+        return false;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        double number = 0;
+        if (!read_int(map->bytes, at + (size_t)i * width, width, &number) || number < INT32_MIN ||
+            number > INT32_MAX) {
+            return false;
+        }
+        ret[i] = (int32_t)number;
+    }
+    *ret_count = (uint32_t)count;
+    return true;
 }

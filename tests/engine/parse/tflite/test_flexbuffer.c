@@ -29,6 +29,13 @@ static const uint8_t narrow[] = {
     0x02, 0x01, 0xfe, 0x04, 0x04, 0x04, 0x24, 0x01,
 };
 
+/* {a: [3, -300, 7], b: [1.5, 2.5], c: 4}: lists of one type */
+static const uint8_t lists[] = {
+    0x61, 0x00, 0x03, 0x00, 0x03, 0x00, 0xd4, 0xfe, 0x07, 0x00, 0x62, 0x00, 0x02, 0x00,
+    0x00, 0x00, 0x00, 0x00, 0xc0, 0x3f, 0x00, 0x00, 0x20, 0x40, 0x63, 0x00, 0x03, 0x1b,
+    0x12, 0x05, 0x03, 0x01, 0x03, 0x1d, 0x12, 0x04, 0x2d, 0x36, 0x04, 0x06, 0x24, 0x01,
+};
+
 static struct ifd_bytes bytes_of(const uint8_t *data, size_t size)
 {
     return (struct ifd_bytes){.data = data, .size = size};
@@ -85,30 +92,57 @@ static void read_damaged(const uint8_t *data, size_t size)
 {
     struct ifd_flex_map map;
     double value = 0;
+    int32_t list[3];
+    uint32_t count = 0;
     uint8_t *copy = ifd_acquire(ifd_alloc_system(), size);
     REQUIRE(copy != NULL);
     memcpy(copy, data, size);
     if (ifd_flex_open(bytes_of(copy, size), &map)) {
         (void)!ifd_flex_number(&map, "third", &value);
         (void)!ifd_flex_number(&map, "zzz", &value);
+        (void)!ifd_flex_ints(&map, "a", list, 3, &count);
     }
     ifd_release(ifd_alloc_system(), copy, size);
 }
 
-static void damaged_maps_are_read_inside_their_bytes(void)
+static void lists_of_integers_are_read(void)
+{
+    struct ifd_flex_map map;
+    int32_t got[3] = {0};
+    uint32_t count = 0;
+    REQUIRE(ifd_flex_open(bytes_of(lists, sizeof(lists)), &map));
+    EXPECT(ifd_flex_ints(&map, "a", got, 3, &count));
+    EXPECT_INT(count, 3);
+    EXPECT_INT(got[0], 3);
+    EXPECT_INT(got[1], -300);
+    EXPECT_INT(got[2], 7);
+    EXPECT(!ifd_flex_ints(&map, "a", got, 2, &count)); /* too long */
+    EXPECT(!ifd_flex_ints(&map, "b", got, 3, &count)); /* no integers */
+    EXPECT(!ifd_flex_ints(&map, "c", got, 3, &count)); /* no list */
+    EXPECT(!ifd_flex_ints(&map, "d", got, 3, &count)); /* not there */
+}
+
+static void damage(const uint8_t *whole, size_t bytes)
 {
     uint8_t copy[sizeof(mixed)];
-    for (size_t size = 1; size <= sizeof(mixed); size++) {
-        read_damaged(mixed, size);
-        read_damaged(mixed + sizeof(mixed) - size, size); /* keeps the root without its target */
+    REQUIRE(bytes <= sizeof(copy));
+    for (size_t size = 1; size <= bytes; size++) {
+        read_damaged(whole, size);
+        read_damaged(whole + bytes - size, size); /* keeps the root without its target */
     }
-    for (size_t at = 0; at < sizeof(mixed); at++) {
+    for (size_t at = 0; at < bytes; at++) {
         for (int value = 0; value < 256; value++) {
-            memcpy(copy, mixed, sizeof(mixed));
+            memcpy(copy, whole, bytes);
             copy[at] = (uint8_t)value;
-            read_damaged(copy, sizeof(copy));
+            read_damaged(copy, bytes);
         }
     }
+}
+
+static void damaged_maps_are_read_inside_their_bytes(void)
+{
+    damage(mixed, sizeof(mixed));
+    damage(lists, sizeof(lists));
 }
 
 int main(int argc, char **argv)
@@ -116,6 +150,7 @@ int main(int argc, char **argv)
     static const struct test_case cases[] = {
         T(numbers_of_every_kind_and_width_are_read),
         T(what_is_no_number_or_not_there_is_not_found),
+        T(lists_of_integers_are_read),
         T(what_is_no_map_is_refused),
         T(damaged_maps_are_read_inside_their_bytes),
     };
