@@ -509,6 +509,21 @@ struct ifd_kern_quant {
 
 /* ---- reductions ----------------------------------------------------------------------------- */
 
+/* Rows of n, each normalized by itself.
+ *   scale, shift  n values or NULL
+ *   form          SQUARES: the mean counts as 0. DIVIDES: by the root; otherwise one over the root
+ *                 is a factor. Nothing is fused: the numbers are those of these steps one by one,
+ *                 with sums as of sum_f32(). out may be in. */
+enum ifd_normalize { IFD_NORMALIZE_SQUARES = 1, IFD_NORMALIZE_DIVIDES = 2 };
+struct ifd_normalize_args {
+    size_t rows, n;
+    const float *in;
+    float *out;
+    int form; /* of enum ifd_normalize */
+    float epsilon;
+    const float *scale, *shift;
+};
+
 struct ifd_kern_reduce {
     /* Softmax of beta*in over each row of n; out may be in. */
     void (*softmax_f32)(size_t rows, size_t n, const float *in, size_t in_row, float beta,
@@ -519,8 +534,8 @@ struct ifd_kern_reduce {
     void (*column_sum_q8)(size_t rows, size_t n, const ifd_q8 *in, size_t in_row, int32_t *out);
     float (*sum_f32)(size_t n, const float *in);
     float (*max_f32)(size_t n, const float *in);
-    /* Sum of (in - mean)^2. */
-    float (*square_sum_f32)(size_t n, const float *in, float mean);
+    /* out = (in - mean) / sqrt(mean of (in - mean)^2 + epsilon) * scale + shift. */
+    void (*normalize_f32)(const struct ifd_normalize_args *args);
 };
 
 /* ---- pooling -------------------------------------------------------------------------------- */

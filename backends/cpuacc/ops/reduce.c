@@ -1,6 +1,6 @@
 /* softmax along the last dimension; reduce_mean, reduce_sum and reduce_max over neighbouring
  * dimensions. */
-#include "backends/cpuacc/driver.h"
+#include "backends/cpuacc/ops/normalize.h"
 
 #include "engine/tensor/fixed.h"
 #include "engine/tensor/softmax8.h"
@@ -344,6 +344,11 @@ static enum ifd_code reduce_lower(struct ifd_acc_lowering *lowering,
     }
     if (!split_shape(&node->view, p)) {
         return ifd_fail(err, IFD_INTERNAL, "axes are not adjacent");
+    }
+    bool is_done = false;
+    code = ifd_acc_normalize(lowering, node, &is_done, err);
+    if (code != IFD_OK || is_done) {
+        return code;
     }
     p->factor = node->view.op == IFD_OP_REDUCE_MEAN ? 1.0f / (float)p->reduced : 1.0f;
     const ifd_acc_step_fn run = choose_run(p, is_max, is_q8);

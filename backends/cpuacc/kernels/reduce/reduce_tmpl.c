@@ -34,20 +34,63 @@ static float sum_f32(size_t n, const float *in)
     return sum;
 }
 
-static float square_sum_f32(size_t n, const float *in, float mean)
+/* Sum of (in - mean)^2, in the order of sum_f32(). No product is fused with a sum: the numbers are
+ * those of the operators one by one. */
+static float square_sum(size_t n, const float *in, float mean)
 {
     const vf m = vf_set1(mean);
-    vf a = vf_set1(0.0f);
+    vf a = vf_set1(0.0f), b = a;
     size_t i = 0;
-    for (; i + VF_LANES <= n; i += VF_LANES) {
-        vf d = vf_sub(vf_load(in + i), m);
-        a = vf_fma(d, d, a);
+    for (; i + 2 * VF_LANES <= n; i += 2 * VF_LANES) {
+        const vf d = vf_sub(vf_load(in + i), m), e = vf_sub(vf_load(in + i + VF_LANES), m);
+        a = vf_add(a, vf_mul(d, d));
+        b = vf_add(b, vf_mul(e, e));
     }
-    float sum = vf_reduce_add(a);
+    float sum = vf_reduce_add(vf_add(a, b));
     for (; i < n; i++) {
-        sum += (in[i] - mean) * (in[i] - mean);
+        const float d = in[i] - mean, square = d * d;
+        sum += square;
     }
     return sum;
+}
+
+/* The lanes of a row that begin at i. */
+INLINE vf normalized(const struct ifd_normalize_args *args, vf x, size_t i, size_t n, vf mean,
+                     vf factor)
+{
+    x = vf_sub(x, mean);
+    x = args->form & IFD_NORMALIZE_DIVIDES ? vf_div(x, factor) : vf_mul(x, factor);
+    if (args->scale) {
+        x = vf_mul(x, n < VF_LANES ? vf_load_n(args->scale + i, n) : vf_load(args->scale + i));
+    }
+    if (args->shift) {
+        x = vf_add(x, n < VF_LANES ? vf_load_n(args->shift + i, n) : vf_load(args->shift + i));
+    }
+    return x;
+}
+
+static void normalize_row(const struct ifd_normalize_args *args, const float *in, float *out)
+{
+    const size_t n = args->n;
+    const float share = 1.0f / (float)n;
+    const float mean = args->form & IFD_NORMALIZE_SQUARES ? 0.0f : sum_f32(n, in) * share;
+    const float variance = square_sum(n, in, mean) * share;
+    const vf root = vf_sqrt(vf_set1(variance + args->epsilon)), m = vf_set1(mean);
+    const vf factor = args->form & IFD_NORMALIZE_DIVIDES ? root : vf_div(vf_set1(1.0f), root);
+    size_t i = 0;
+    for (; i + VF_LANES <= n; i += VF_LANES) {
+        vf_store(out + i, normalized(args, vf_load(in + i), i, VF_LANES, m, factor));
+    }
+    if (i < n) {
+        vf_store_n(out + i, normalized(args, vf_load_n(in + i, n - i), i, n - i, m, factor), n - i);
+    }
+}
+
+static void normalize_f32(const struct ifd_normalize_args *args)
+{
+    for (size_t r = 0; r < args->rows; r++) {
+        normalize_row(args, args->in + r * args->n, args->out + r * args->n);
+    }
 }
 
 /* Three passes for every length: the extra read for the maximum hides behind the exponentials.
@@ -179,4 +222,4 @@ const struct ifd_kern_reduce IFD_TABLE = {.softmax_f32 = softmax_f32,
                                           .column_sum_q8 = column_sum_q8,
                                           .sum_f32 = sum_f32,
                                           .max_f32 = max_f32,
-                                          .square_sum_f32 = square_sum_f32};
+                                          .normalize_f32 = normalize_f32};
