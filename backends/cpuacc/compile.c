@@ -181,6 +181,11 @@ static struct ifd_acc_step bind_step(const struct ifd_acc_lowering *lowering,
             step.in[i] = ifd_low_place_of(base, draft->in[i]);
         }
     }
+    for (uint32_t i = 0; i < IFD_ACC_STEP_MORE; i++) {
+        if (draft->more[i] != IFD_NO_VALUE) {
+            step.more[i] = ifd_low_place_of(base, draft->more[i]);
+        }
+    }
     if (draft->outside.where != IFD_LOW_ABSENT) {
         step.in[0] = draft->outside;
     }

@@ -52,6 +52,7 @@ enum ifd_code ifd_acc_add_step(struct ifd_acc_lowering *lowering, ifd_acc_step_f
     *draft = (struct ifd_acc_draft){.run = run,
                                     .params = params,
                                     .out = out,
+                                    .more = {IFD_NO_VALUE, IFD_NO_VALUE},
                                     .work = IFD_NO_VALUE,
                                     .max_threads = UINT32_MAX,
                                     .chunks = IFD_ACC_CHUNKS_MAX,
@@ -75,6 +76,13 @@ enum ifd_code ifd_acc_add_step(struct ifd_acc_lowering *lowering, ifd_acc_step_f
 static struct ifd_acc_draft *newest(struct ifd_acc_lowering *lowering)
 {
     return &lowering->draft[lowering->draft_count - 1];
+}
+
+void ifd_acc_add_output(struct ifd_acc_lowering *lowering, uint32_t index, uint32_t value)
+{
+    newest(lowering)->more[index] = value;
+    ifd_low_touch(&lowering->base, ifd_low_storage_of(&lowering->base, value),
+                  lowering->draft_count - 1);
 }
 
 enum ifd_code ifd_acc_add_work(struct ifd_acc_lowering *lowering, size_t bytes_per_thread,

@@ -15,6 +15,7 @@ struct ifd_acc_draft {
     ifd_acc_step_fn run;
     const void *params;                    /* the operator's, in the partition's arena */
     uint32_t in[IFD_ACC_STEP_INPUTS], out; /* values; IFD_NO_VALUE where there is none */
+    uint32_t more[IFD_ACC_STEP_MORE];      /* further ones that it writes */
     struct ifd_low_place
         outside;         /* where it reads in[0] instead of where the value lives; or ABSENT */
     uint32_t work;       /* storage; IFD_NO_VALUE: none */
@@ -55,6 +56,9 @@ IFD_NODISCARD enum ifd_code ifd_acc_add_step(struct ifd_acc_lowering *lowering, 
                                              const void *params, const uint32_t *in, uint32_t count,
                                              uint32_t out, struct ifd_acc_draft **ret_step,
                                              struct ifd_err *err);
+
+/** The newest step writes one more value, which becomes output number index + 1. */
+void ifd_acc_add_output(struct ifd_acc_lowering *lowering, uint32_t index, uint32_t value);
 
 /** Gives the newest step bytes of work memory per thread. */
 IFD_NODISCARD enum ifd_code ifd_acc_add_work(struct ifd_acc_lowering *lowering,

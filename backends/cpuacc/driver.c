@@ -33,6 +33,9 @@ const struct ifd_acc_driver *ifd_acc_driver(const struct ifd_node_view *node,
     if (ifd_acc_conv_s16.takes(node, NULL)) {
         return &ifd_acc_conv_s16;
     }
+    if (node->op == IFD_OP_REDUCE_SUM && ifd_acc_fold.takes(node, NULL)) {
+        return &ifd_acc_fold;
+    }
     return ifd_acc_reference.takes(node, own ? NULL : reason) ? &ifd_acc_reference : NULL;
 }
 

@@ -13,6 +13,12 @@ void *ifd_acc_out(const struct ifd_acc_step *step, const struct ifd_acc_frame *f
     return (void *)(uintptr_t)ifd_low_resolve(&step->out, frame->binding, frame->scratch);
 }
 
+void *ifd_acc_more_out(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame,
+                       uint32_t index)
+{
+    return (void *)(uintptr_t)ifd_low_resolve(&step->more[index], frame->binding, frame->scratch);
+}
+
 void *ifd_acc_work(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame)
 {
     return frame->scratch + step->work + frame->thread * step->work_stride;

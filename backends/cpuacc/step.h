@@ -10,8 +10,8 @@
 #include "backends/cpuacc/kernels/kernels.h"
 #include "backends/lowering/place.h"
 
-#define IFD_ACC_STEP_INPUTS  4
-#define IFD_ACC_STEP_OUTPUTS 1
+#define IFD_ACC_STEP_INPUTS 4
+#define IFD_ACC_STEP_MORE   2 /* outputs behind the first */
 
 /** How a run ends. Only single-threaded steps can fail, and the first thread runs those: nobody
  *  else writes here. Steps after a failed one run on; their results are discarded. */
@@ -87,7 +87,7 @@ struct ifd_acc_step {
     const void *params;                /* the operator's own, in the partition's arena */
     const struct ifd_kernels *kernels;
     struct ifd_low_place in[IFD_ACC_STEP_INPUTS];
-    struct ifd_low_place out;
+    struct ifd_low_place out, more[IFD_ACC_STEP_MORE];
     /* The step's packed constants: the block that holds them, of this partition or an older one,
      * and their offset in it. */
     const uint8_t *block;
@@ -105,6 +105,9 @@ struct ifd_acc_step {
 const void *ifd_acc_in(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame,
                        uint32_t index);
 void *ifd_acc_out(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame);
+/** NULL where there is none. */
+void *ifd_acc_more_out(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame,
+                       uint32_t index);
 /** This thread's part of the step's work memory. */
 void *ifd_acc_work(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame);
 

@@ -3,6 +3,7 @@
 #include "engine/ops/infer_util.h"
 #include "engine/ops/ref_util.h"
 #include "engine/tensor/fixed16.h"
+#include "engine/tensor/lstm8.h"
 
 #include <math.h>
 #include <string.h>
@@ -220,11 +221,6 @@ static enum ifd_code lstm_scratch(const struct ifd_infer *in, const struct ifd_d
 
 /* ---- reference ---- */
 
-static int16_t saturate(int64_t x)
-{
-    return (int16_t)(x > INT16_MAX ? INT16_MAX : x < INT16_MIN ? INT16_MIN : x);
-}
-
 static bool has(const struct ifd_ref_call *call, uint32_t i)
 {
     return i < call->input_count && call->in[i];
@@ -257,7 +253,7 @@ static void add_product(const struct product *p, const struct sizes *s, int16_t 
             const int32_t sum = dot(p->weights + c * p->depth, p->x + n * p->stride, p->depth,
                                     p->zero, p->bias ? p->bias[c] : 0);
             int16_t *y = &gate[n * s->cells + c];
-            *y = saturate((int64_t)*y + ifd_requantize_double(sum, p->factor));
+            *y = ifd_lstm8_add(*y, sum, p->factor.fraction, p->factor.shift);
         }
     }
 }
@@ -266,8 +262,8 @@ static struct ifd_multiplier factor_of(const struct ifd_ref_call *call, uint32_t
                                        const struct ifd_desc *weights, const struct ifd_desc *x)
 {
     const struct ifd_lstm_attrs *attrs = call->attrs;
-    const float scale = ifd_ref_scale(weights) * ifd_ref_scale(x);
-    return ifd_multiplier((double)(scale / attrs->gate_scale[gate]));
+    return ifd_multiplier(
+        ifd_lstm8_factor(ifd_ref_scale(weights), ifd_ref_scale(x), attrs->gate_scale[gate]));
 }
 
 /* What the gate sees of the cells. LiteRT takes the width of the state for the number of cells: if
@@ -286,7 +282,7 @@ static void add_cells(const struct ifd_ref_call *call, const struct sizes *s, ui
     for (int64_t i = 0; i < s->batch * s->cells; i++) {
         if (i % s->cells < seen) {
             const int32_t product = weights[i % s->cells] * cell[i];
-            ret[i] = saturate((int64_t)ret[i] + ifd_requantize_double(product, factor));
+            ret[i] = ifd_lstm8_add(ret[i], product, factor.fraction, factor.shift);
         }
     }
 }
@@ -315,7 +311,8 @@ static void normalize(const struct ifd_ref_call *call, int64_t count, uint32_t g
         const int32_t deviation = (int32_t)(ROOT_ONE * x[c] - mean);
         const int64_t real = (int64_t)ifd_requantize_double(deviation, root) * weights[c] + bias[c];
         const int64_t half = real > 0 ? ROOT_ONE / 2 : -ROOT_ONE / 2;
-        x[c] = saturate(ifd_requantize_double((int32_t)((real + half) / ROOT_ONE), factor));
+        x[c] =
+            ifd_lstm8_saturate(ifd_requantize_double((int32_t)((real + half) / ROOT_ONE), factor));
     }
 }
 
@@ -356,29 +353,18 @@ static void compute_gate(const struct ifd_ref_call *call, const struct sizes *s,
     }
 }
 
-static int16_t product_of(int16_t a, int16_t b, int shift)
-{
-    return (int16_t)ifd_fixed_shift_right((int32_t)a * b, shift);
-}
-
 static void update_cells(const struct ifd_ref_call *call, size_t count, const int16_t *gate,
                          int16_t *cell)
 {
     const struct ifd_lstm_attrs *attrs = call->attrs;
     const bool is_coupled = !has(call, WEIGHTS(INPUT_GATE));
-    const double steps = ldexp((double)attrs->cell_clip, -attrs->cell_exponent);
-    const int16_t clip = attrs->cell_clip > 0 && steps < INT16_MAX ? (int16_t)steps : INT16_MAX;
+    const int16_t clip = ifd_lstm8_clip(attrs->cell_clip, attrs->cell_exponent);
     for (size_t i = 0; i < count; i++) {
         const int16_t forget = gate[FORGET_GATE * count + i];
         const int16_t in =
             is_coupled ? (int16_t)(INT16_MAX - forget) : gate[INPUT_GATE * count + i];
-        const int16_t kept = product_of(forget, cell[i], 15);
-        const int16_t added =
-            product_of(in, gate[CELL_GATE * count + i], 30 + attrs->cell_exponent);
-        const int16_t sum = saturate((int64_t)kept + added);
-        cell[i] = attrs->cell_clip > 0 && sum > clip    ? clip
-                  : attrs->cell_clip > 0 && sum < -clip ? (int16_t)-clip
-                                                        : sum;
+        cell[i] = ifd_lstm8_cell(cell[i], forget, in, gate[CELL_GATE * count + i],
+                                 attrs->cell_exponent, attrs->cell_clip > 0, clip);
     }
 }
 
@@ -401,15 +387,14 @@ static void store_hidden(const struct ifd_ref_call *call, const struct sizes *s,
 {
     const struct ifd_lstm_attrs *attrs = call->attrs;
     const struct ifd_multiplier factor =
-        ifd_multiplier(0x1p-15 / (double)hidden_scale(call) * 0x1p-15);
+        ifd_multiplier(ifd_lstm8_hidden_factor(hidden_scale(call)));
     const int32_t zero = hidden_zero(call);
     for (int64_t n = 0; n < s->batch; n++) {
         for (int64_t c = 0; c < s->cells; c++) {
             const int64_t i = n * s->cells + c;
-            const int32_t product =
-                (int32_t)open[i] * ifd_fixed16_tanh(cell[i], 15 + attrs->cell_exponent);
-            y[n * stride + c] = (int8_t)ifd_ref_clamp(
-                (int64_t)ifd_requantize_double(product, factor) + zero, INT8_MIN, INT8_MAX);
+            y[n * stride + c] =
+                ifd_lstm8_hidden(open[i], ifd_fixed16_tanh(cell[i], 15 + attrs->cell_exponent),
+                                 factor.fraction, factor.shift, zero);
         }
     }
 }

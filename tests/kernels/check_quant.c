@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "engine/tensor/fixed.h"
+#include "engine/tensor/fixed16.h"
 #include "tests/kernels/check.h"
 
 enum kind { ADD, SUB, MUL, BLEND, SCALE, EVEN_ADD, EVEN_MUL };
@@ -267,6 +268,38 @@ static void check_dynamic(const char *isa, const struct ifd_kern_quant *kern)
     check_free(&bias);
 }
 
+/* The functions themselves are tested beside LiteRT (tests/golden). */
+static void check_functions_of_16_bits(const char *isa, const struct ifd_kern_quant *kern)
+{
+    const size_t n = (size_t)check_int(1, 150);
+    const int bits = check_int(0, 6);
+    struct check_buffer in = check_input(n * sizeof(int16_t));
+    for (size_t i = 0; i < n; i++) {
+        ((int16_t *)in.data)[i] = (int16_t)check_int(INT16_MIN, INT16_MAX);
+    }
+    for (int is_tanh = 0; is_tanh < 2; is_tanh++) {
+        struct check_buffer out = check_output(n * sizeof(int16_t));
+        kern->function_16(n, in.data, bits, is_tanh, out.data);
+        for (size_t i = 0; i < n; i++) {
+            const int16_t x = ((const int16_t *)in.data)[i], got = ((const int16_t *)out.data)[i];
+            const double real = ldexp(x, bits - 15);
+            const double want = is_tanh ? tanh(real) : 1.0 / (1.0 + exp(-real));
+            const int16_t exact =
+                is_tanh ? ifd_fixed16_tanh(x, bits) : ifd_fixed16_logistic(x, bits);
+            if (got != exact || !(fabs(ldexp(got, -15) - want) <= 0x1p-8)) {
+                check_fail("%s: function %d of %d with %d digits is %d, expected %d (%g)", isa,
+                           is_tanh, x, bits, got, exact, want);
+            }
+        }
+        if (!check_guards(&out)) {
+            check_fail("%s: functions of %zu numbers of 16 bits wrote outside their output", isa,
+                       n);
+        }
+        check_free(&out);
+    }
+    check_free(&in);
+}
+
 /* A table may have only some of the functions. */
 static void check_table(const char *isa, const struct ifd_kern_quant *kern)
 {
@@ -284,6 +317,9 @@ static void check_table(const char *isa, const struct ifd_kern_quant *kern)
     }
     if (kern->blend_q8) {
         check_binary(isa, kern, BLEND);
+    }
+    if (kern->function_16) {
+        check_functions_of_16_bits(isa, kern);
     }
     if (kern->lut_8) {
         check_lut(isa, kern);

@@ -89,14 +89,12 @@ static void check_row(const char *isa, const struct ifd_kern_reduce *kern)
     size_t n = (size_t)check_int(1, 300);
     struct check_buffer in = random_floats(n, 1.0f);
     const float *x = in.data;
-    double sum = 0.0, most = -INFINITY;
+    double sum = 0.0;
     for (size_t i = 0; i < n; i++) {
         sum += x[i];
-        most = fmax(most, x[i]);
     }
-    if (kern->max_f32(n, x) != (float)most ||
-        !(fabs(kern->sum_f32(n, x) - sum) <= (double)n * 0x1p-21)) {
-        check_fail("%s: sum or maximum of %zu differs", isa, n);
+    if (!(fabs(kern->sum_f32(n, x) - sum) <= (double)n * 0x1p-21)) {
+        check_fail("%s: sum of %zu differs", isa, n);
     }
     check_free(&in);
 }

@@ -35,7 +35,11 @@ LAYERS = {
     "backends/lowering": [BASE, TENSOR],
     "backends/cpuacc": [BASE, TENSOR, "backends/lowering"],
     "backends/gpuacc": [BASE, TENSOR, "backends/lowering"],
-    "backends/cpuacc/kernels": ["engine/tensor/fixed.h", "engine/tensor/half.h"],
+    "backends/cpuacc/kernels": [
+        "engine/tensor/fixed.h",
+        "engine/tensor/fixed16.h",
+        "engine/tensor/half.h",
+    ],
     "backends": [],
     "api/core": [BASE, "server/model"],
     "api/json": [BASE],

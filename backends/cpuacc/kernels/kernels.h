@@ -505,6 +505,9 @@ struct ifd_kern_quant {
     /* Smallest and largest of n values and 0. */
     void (*range)(size_t n, const float *in, float *ret_min, float *ret_max);
     void (*rescale)(const struct ifd_rescale_args *args);
+    /* tanh or the logistic function of numbers of 16 bits with 0 to 6 integer digits
+     * (engine/tensor/fixed16.h), bit for bit. out may be in. */
+    void (*function_16)(size_t n, const int16_t *in, int bits, int is_tanh, int16_t *out);
 };
 
 /* ---- reductions ----------------------------------------------------------------------------- */
@@ -533,9 +536,25 @@ struct ifd_kern_reduce {
                            float *out);
     void (*column_sum_q8)(size_t rows, size_t n, const ifd_q8 *in, size_t in_row, int32_t *out);
     float (*sum_f32)(size_t n, const float *in);
-    float (*max_f32)(size_t n, const float *in);
     /* out = (in - mean) / sqrt(mean of (in - mean)^2 + epsilon) * scale + shift. */
     void (*normalize_f32)(const struct ifd_normalize_args *args);
+};
+
+/* The largest (smallest, if is_min) of the count values in[k*row + c], for c < n; or the lowest k
+ * where it is, as int32_t. row 1: n is 1. NaN is left out, ends of the range are what is left;
+ * where it is asked for, a NaN in front stays. */
+struct ifd_extreme_args {
+    size_t count, n, row;
+    const void *in;
+    void *out;
+    int is_min;
+};
+
+struct ifd_kern_extreme {
+    void (*f32)(const struct ifd_extreme_args *args);
+    void (*q8)(const struct ifd_extreme_args *args);
+    void (*arg_f32)(const struct ifd_extreme_args *args);
+    void (*arg_q8)(const struct ifd_extreme_args *args);
 };
 
 /* ---- pooling -------------------------------------------------------------------------------- */
@@ -620,6 +639,7 @@ struct ifd_kernels {
     struct ifd_kern_eltwise eltwise;
     struct ifd_kern_quant quant;
     struct ifd_kern_reduce reduce;
+    struct ifd_kern_extreme extreme;
     struct ifd_kern_pool pool;
     struct ifd_kern_move move;
 };

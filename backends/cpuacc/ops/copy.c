@@ -18,6 +18,11 @@ static void copy_elements(size_t element, const uint8_t *in, int64_t in_stride, 
             memcpy(out + i * out_stride, in + i * in_stride, 4);
         }
         break;
+    case 8:
+        for (int64_t i = 0; i < count; i++) {
+            memcpy(out + i * out_stride, in + i * in_stride, 8);
+        }
+        break;
     default:
         for (int64_t i = 0; i < count; i++) {
             memcpy(out + i * out_stride, in + i * in_stride, element);
@@ -66,25 +71,35 @@ static bool is_transposed(const struct ifd_low_copy *copy)
            copy->in_stride[copy->rank - 1] > 0 && copy->out_stride[copy->rank - 2] > 0;
 }
 
-/* Outer dimensions are counted like an odometer; the position is computed for each inner part,
- * which is cheap compared to the part. */
+/* Outer dimensions are counted like an odometer. */
 static void copy_parts(const struct ifd_acc_step *step, const uint8_t *in, uint8_t *out,
                        uint32_t outer, size_t begin, size_t end,
                        const struct ifd_acc_range *columns)
 {
     const struct ifd_low_copy *copy = step->params;
     const bool transposed = outer + 2 == copy->rank;
+    int64_t at[IFD_MAX_RANK] = {0};
+    int64_t rest = (int64_t)begin, from = copy->in_offset, to = copy->out_offset;
+    for (uint32_t d = outer; begin < end && d-- > 0; rest /= copy->dim[d]) {
+        at[d] = rest % copy->dim[d];
+        from += at[d] * copy->in_stride[d];
+        to += at[d] * copy->out_stride[d];
+    }
     for (size_t part = begin; part < end; part++) {
-        int64_t rest = (int64_t)part, from = copy->in_offset, to = copy->out_offset;
-        for (uint32_t d = outer; d-- > 0;) {
-            from += rest % copy->dim[d] * copy->in_stride[d];
-            to += rest % copy->dim[d] * copy->out_stride[d];
-            rest /= copy->dim[d];
-        }
         if (transposed) {
             copy_transposed(&step->kernels->move, copy, in + from, out + to, columns);
         } else {
             copy_run(copy, in + from, out + to);
+        }
+        for (uint32_t d = outer; d-- > 0;) {
+            from += copy->in_stride[d];
+            to += copy->out_stride[d];
+            if (++at[d] < copy->dim[d]) {
+                break;
+            }
+            at[d] = 0;
+            from -= copy->dim[d] * copy->in_stride[d];
+            to -= copy->dim[d] * copy->out_stride[d];
         }
     }
 }

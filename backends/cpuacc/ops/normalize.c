@@ -147,29 +147,70 @@ static bool is_square(const struct ifd_partition_node *node, uint32_t value)
             node->input_value[1] == value);
 }
 
-/* From the mean on. */
-static bool find_layer(const struct ifd_acc_lowering *lowering,
-                       const struct ifd_partition_node *mean, struct pattern *p)
+/* A difference of x and mean. */
+static bool is_difference(const struct ifd_partition_node *node, enum ifd_op op, uint32_t x,
+                          uint32_t mean)
 {
-    p->x = mean->input_value[0];
-    const size_t n =
-        (size_t)mean->view.input[0].desc->shape.dim[mean->view.input[0].desc->shape.rank - 1];
-    const struct ifd_partition_node *sub = follow(lowering, p, mean->output_value[0]);
-    if (!sub || !is_binary(sub, IFD_OP_SUB) || sub->input_value[0] != p->x) {
-        return false;
+    return is_binary(node, op) && node->input_value[0] == x && node->input_value[1] == mean;
+}
+
+/* What reads the mean: the centred row, which is squared and read once more. */
+static const struct ifd_partition_node *find_square_of_difference(
+    const struct ifd_acc_lowering *lowering, struct pattern *p, uint32_t mean,
+    uint32_t *ret_centred)
+{
+    const struct ifd_partition_node *sub = follow(lowering, p, mean);
+    if (!sub || !is_difference(sub, IFD_OP_SUB, p->x, mean)) {
+        return NULL;
     }
-    const uint32_t centred = sub->output_value[0];
-    const struct ifd_low_value *value = &lowering->base.value[centred];
+    const struct ifd_low_value *value = &lowering->base.value[sub->output_value[0]];
     const struct ifd_partition_node *square = node_at(lowering, value->first_reader);
     const uint32_t readers = square->view.op == IFD_OP_SQUARE ? 2 : 3; /* x * x reads twice */
-    if (value->view->role != IFD_VALUE_INTERNAL || value->consumers != readers ||
-        !is_square(square, centred)) {
-        return false;
-    }
     p->index[p->count++] = value->first_reader;
+    *ret_centred = sub->output_value[0];
+    return value->view->role == IFD_VALUE_INTERNAL && value->consumers == readers &&
+                   is_square(square, *ret_centred)
+               ? square
+               : NULL;
+}
+
+/* Or the centred row and the square of the same difference. */
+static const struct ifd_partition_node *find_squared_difference(
+    const struct ifd_acc_lowering *lowering, struct pattern *p, uint32_t mean,
+    uint32_t *ret_centred)
+{
+    const struct ifd_low_value *value = &lowering->base.value[mean];
+    const struct ifd_partition_node *a = node_at(lowering, value->first_reader);
+    const struct ifd_partition_node *b = node_at(lowering, value->reader);
+    const struct ifd_partition_node *sub = a->view.op == IFD_OP_SUB ? a : b;
+    const struct ifd_partition_node *square = sub == a ? b : a;
+    *ret_centred = sub->output_value[0];
+    p->index[p->count++] = value->first_reader;
+    p->index[p->count++] = value->reader;
+    return value->view->role == IFD_VALUE_INTERNAL && is_difference(sub, IFD_OP_SUB, p->x, mean) &&
+                   is_difference(square, IFD_OP_SQUARED_DIFFERENCE, p->x, mean) &&
+                   lowering->base.value[*ret_centred].consumers == 1 &&
+                   lowering->base.value[*ret_centred].view->role == IFD_VALUE_INTERNAL
+               ? square
+               : NULL;
+}
+
+/* From the mean on. */
+static bool find_layer(const struct ifd_acc_lowering *lowering,
+                       const struct ifd_partition_node *node, struct pattern *p)
+{
+    const struct ifd_shape *shape = &node->view.input[0].desc->shape;
+    const uint32_t mean = node->output_value[0];
+    uint32_t centred = 0;
     bool is_inverse = false;
-    const uint32_t root = take_root(lowering, p, square, &is_inverse);
-    return root != IFD_NO_VALUE && take_rest(lowering, p, centred, root, is_inverse, n);
+    p->x = node->input_value[0];
+    const struct ifd_partition_node *square =
+        lowering->base.value[mean].consumers == 2
+            ? find_squared_difference(lowering, p, mean, &centred)
+            : find_square_of_difference(lowering, p, mean, &centred);
+    const uint32_t root = square ? take_root(lowering, p, square, &is_inverse) : IFD_NO_VALUE;
+    return root != IFD_NO_VALUE &&
+           take_rest(lowering, p, centred, root, is_inverse, (size_t)shape->dim[shape->rank - 1]);
 }
 
 /* From the square on. */

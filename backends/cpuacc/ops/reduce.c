@@ -1,6 +1,6 @@
-/* softmax along the last dimension; reduce_mean, reduce_sum and reduce_max over neighbouring
- * dimensions. */
+/* softmax along the last dimension; reduce_mean and reduce_sum over neighbouring dimensions. */
 #include "backends/cpuacc/ops/normalize.h"
+#include "backends/cpuacc/ops/reduce.h"
 
 #include "engine/tensor/fixed.h"
 #include "engine/tensor/softmax8.h"
@@ -117,9 +117,7 @@ struct reduce_params {
     int shift;
 };
 
-/* Splits the shape at the reduced dimensions, which must be neighbours. A scalar has none, whatever
- * the axes say. */
-static bool split_shape(const struct ifd_node_view *node, struct reduce_params *ret)
+bool ifd_acc_split_reduced(const struct ifd_node_view *node, struct ifd_acc_split *ret)
 {
     const struct ifd_reduce_attrs *attrs = node->attrs;
     const struct ifd_shape *shape = &node->input[0].desc->shape;
@@ -128,7 +126,7 @@ static bool split_shape(const struct ifd_node_view *node, struct reduce_params *
         const int64_t axis = attrs->axes.value[i];
         is_reduced[axis < 0 ? axis + (int64_t)shape->rank : axis] = true;
     }
-    *ret = (struct reduce_params){.outer = 1, .reduced = 1, .inner = 1};
+    *ret = (struct ifd_acc_split){.outer = 1, .reduced = 1, .inner = 1};
     enum { OUTER, REDUCED, INNER } part = OUTER;
     for (uint32_t d = 0; d < shape->rank; d++) {
         const size_t dim = (size_t)shape->dim[d];
@@ -144,8 +142,14 @@ static bool split_shape(const struct ifd_node_view *node, struct reduce_params *
     return ret->outer * ret->reduced * ret->inner > 0;
 }
 
-/* What one more thread is worth. */
-#define THREAD_VALUES 8192
+static bool split_shape(const struct ifd_node_view *node, struct reduce_params *ret)
+{
+    struct ifd_acc_split split;
+    const bool is_split = ifd_acc_split_reduced(node, &split);
+    *ret = (struct reduce_params){
+        .outer = split.outer, .reduced = split.reduced, .inner = split.inner};
+    return is_split;
+}
 
 /* Columns that a thread sums at least. */
 #define COLUMNS_UNIT 16
@@ -209,46 +213,6 @@ static void run_reduce_q8(const struct ifd_acc_step *step, const struct ifd_acc_
             out[o * p->inner + c] = (ifd_q8)(value < IFD_Q8_MIN   ? IFD_Q8_MIN
                                              : value > IFD_Q8_MAX ? IFD_Q8_MAX
                                                                   : value);
-        }
-    }
-}
-
-/* NaN is ignored. */
-static void run_max_f32(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame)
-{
-    const struct reduce_params *p = step->params;
-    const struct ifd_acc_range range = ifd_acc_share(frame, p->outer, 1);
-    const float *in = ifd_acc_in(step, frame, 0);
-    float *out = ifd_acc_out(step, frame);
-    for (size_t o = range.begin; o < range.end; o++) {
-        const float *block = in + o * p->reduced * p->inner;
-        float *to = out + o * p->inner;
-        for (size_t c = 0; c < p->inner; c++) {
-            to[c] = -INFINITY;
-        }
-        for (size_t r = 0; r < p->reduced; r++, block += p->inner) {
-            for (size_t c = 0; c < p->inner; c++) {
-                to[c] = block[c] > to[c] ? block[c] : to[c];
-            }
-        }
-    }
-}
-
-static void run_max_q8(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame)
-{
-    const struct reduce_params *p = step->params;
-    const struct ifd_acc_range range = ifd_acc_share(frame, p->outer, 1);
-    const ifd_q8 *in = ifd_acc_in(step, frame, 0);
-    ifd_q8 *out = ifd_acc_out(step, frame);
-    for (size_t o = range.begin; o < range.end; o++) {
-        const ifd_q8 *block = in + o * p->reduced * p->inner;
-        ifd_q8 *to = out + o * p->inner;
-        memcpy(to, block, p->inner);
-        for (size_t r = 1; r < p->reduced; r++) {
-            block += p->inner;
-            for (size_t c = 0; c < p->inner; c++) {
-                to[c] = block[c] > to[c] ? block[c] : to[c];
-            }
         }
     }
 }
@@ -320,12 +284,9 @@ static enum ifd_code add_parts(struct ifd_acc_lowering *lowering, struct reduce_
     return code;
 }
 
-static ifd_acc_step_fn choose_run(const struct reduce_params *p, bool is_max, bool is_q8)
+static ifd_acc_step_fn choose_run(const struct reduce_params *p, bool is_q8)
 {
-    return is_max                          ? is_q8 ? run_max_q8 : run_max_f32
-           : is_q8                         ? run_reduce_q8
-           : p->outer == 1 && p->inner > 1 ? run_columns_f32
-                                           : run_reduce_f32;
+    return is_q8 ? run_reduce_q8 : p->outer == 1 && p->inner > 1 ? run_columns_f32 : run_reduce_f32;
 }
 
 static enum ifd_code reduce_lower(struct ifd_acc_lowering *lowering,
@@ -334,7 +295,6 @@ static enum ifd_code reduce_lower(struct ifd_acc_lowering *lowering,
     const bool is_q8 = ifd_acc_is_q8(node->view.output[0].dtype);
     struct reduce_params *p = ifd_low_params(&lowering->base, 1, sizeof(*p));
     struct ifd_acc_draft *step = NULL;
-    const bool is_max = node->view.op == IFD_OP_REDUCE_MAX;
     const char *name = ifd_op_def(node->view.op)->name;
     const uint32_t threads = lowering->base.view->max_threads;
     uint32_t in = node->input_value[0];
@@ -351,26 +311,23 @@ static enum ifd_code reduce_lower(struct ifd_acc_lowering *lowering,
         return code;
     }
     p->factor = node->view.op == IFD_OP_REDUCE_MEAN ? 1.0f / (float)p->reduced : 1.0f;
-    const ifd_acc_step_fn run = choose_run(p, is_max, is_q8);
+    const ifd_acc_step_fn run = choose_run(p, is_q8);
     const size_t values = p->outer * p->reduced * p->inner;
     if (run == run_columns_f32 && threads > 1 && p->reduced > PART_ROWS_MIN * (size_t)threads &&
-        values >= 2 * THREAD_VALUES) {
+        values >= 2 * IFD_ACC_REDUCE_VALUES) {
         code = add_parts(lowering, p, name, &in, err);
     }
     if (code == IFD_OK) {
         code = ifd_acc_add_step(lowering, run, p, &in, 1, node->output_value[0], &step, err);
     }
-    if (code == IFD_OK && is_q8 && !is_max) {
+    if (code == IFD_OK && is_q8) {
         init_mean_q8(&node->view, p);
         code = ifd_acc_add_work(lowering, p->inner * sizeof(int32_t), err);
     }
     if (code == IFD_OK) {
-        step->max_threads = (uint32_t)(p->outer * p->reduced * p->inner / THREAD_VALUES) + 1;
-        ifd_acc_name_step(lowering,
-                          is_max  ? ""
-                          : is_q8 ? "column_sum_q8"
-                                  : "column_sum_f32",
-                          0, "%s", name);
+        step->max_threads =
+            (uint32_t)(p->outer * p->reduced * p->inner / IFD_ACC_REDUCE_VALUES) + 1;
+        ifd_acc_name_step(lowering, is_q8 ? "column_sum_q8" : "column_sum_f32", 0, "%s", name);
     }
     return code;
 }

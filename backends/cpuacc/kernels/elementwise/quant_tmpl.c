@@ -1,9 +1,11 @@
 /* Elementwise q8: LiteRT's fixed-point ADD, SUB and MUL, tables of 256 entries, and conversion
  * from and to f32. */
 #include <math.h>
+#include <string.h>
 
 #include "backends/cpuacc/kernels/kernels.h"
 #include "backends/cpuacc/kernels/simd/simd.h"
+#include "engine/tensor/fixed16.h"
 
 /* One double-rounded factor, ready for the formula of pack.c:
  * (floor(x * multiplier / 2^30) + half +- away) >> right. */
@@ -328,6 +330,32 @@ static void rescale_sums(const struct ifd_rescale_args *args)
     }
 }
 
+/* Vectors without the instructions for them would be the largest function of the table. */
+#if defined(IFD_SIMD_scalar)
+__attribute__((noinline)) static int16_t one_16(int16_t x, int bits, int is_tanh)
+#else
+INLINE int16_t one_16(int16_t x, int bits, int is_tanh)
+#endif
+{
+    return ifd_fixed16_function(x, bits, -is_tanh);
+}
+
+/* A block at a time: the compiler makes vectors of its loop, and nothing for what would be left
+ * over. */
+static void function_16(size_t n, const int16_t *in, int bits, int is_tanh, int16_t *out)
+{
+    enum { BLOCK = 32 };
+    int16_t block[BLOCK] = {0};
+    for (size_t i = 0; i < n; i += BLOCK) {
+        const size_t count = n - i < BLOCK ? n - i : BLOCK;
+        memcpy(block, in + i, count * sizeof(*in));
+        for (size_t k = 0; k < BLOCK; k++) {
+            block[k] = one_16(block[k], bits, is_tanh);
+        }
+        memcpy(out + i, block, count * sizeof(*out));
+    }
+}
+
 const struct ifd_kern_quant IFD_TABLE = {
-    add_q8, sub_q8,   mul_q8,        blend_q8,   scale_q8,    even_add_q8, even_mul_q8,
-    lut_8,  quantize, quantize_even, dequantize, quantize_by, range,       rescale_sums};
+    add_q8,   sub_q8,        mul_q8,     blend_q8,    scale_q8, even_add_q8,  even_mul_q8, lut_8,
+    quantize, quantize_even, dequantize, quantize_by, range,    rescale_sums, function_16};

@@ -221,5 +221,4 @@ const struct ifd_kern_reduce IFD_TABLE = {.softmax_f32 = softmax_f32,
                                           .column_sum_f32 = column_sum_f32,
                                           .column_sum_q8 = column_sum_q8,
                                           .sum_f32 = sum_f32,
-                                          .max_f32 = max_f32,
                                           .normalize_f32 = normalize_f32};
