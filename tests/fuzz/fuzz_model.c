@@ -20,6 +20,7 @@
 #define NODES       64
 #define OPERANDS    64
 #define MAX_BATCH   3
+#define ASKED_TWICE 16 /* of so many files that CpuAcc refuses, CpuRef is asked about one, too */
 #define RUN_NS      ((uint64_t)100 * 1000 * 1000) /* loops without an end stop here */
 
 /* The engines differ in the instructions that they see, and in how they round. */
@@ -225,6 +226,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct ifd_tensor input[OPERANDS] = {0};
     struct loaded fast, ref;
     load(engine, file, &way, NULL, &fast);
+    if (fast.code && way.seed % ASKED_TWICE != 0) { /* nearly always by the parser */
+        unload(&fast);
+        return 0;
+    }
     load(engine, file, &way, "CpuRef", &ref);
     expect_same_code("load", &fast, &ref);
     if (!fast.code && !ref.code) {
