@@ -110,7 +110,7 @@ struct ifd_ints ifd_build_ints_of(struct ifd_builder *b, uint32_t value, const c
     if (b->code != IFD_OK) {
         return ints;
     }
-    if (!b->graph->value[value].is_constant) {
+    if (value >= b->graph->value_count || !b->graph->value[value].is_constant) {
         ifd_build_fail(b, IFD_UNSUPPORTED, "%s is not constant", what);
     } else if ((desc.dtype != IFD_S32 && desc.dtype != IFD_S64) || desc.shape.rank > 1 ||
                !ifd_shape_elements(&desc.shape, &count) || count > IFD_MAX_RANK) {
