@@ -1,6 +1,5 @@
 /* Inputs and outputs of a model: what the file says of them, and the values that they are. */
-#include <string.h>
-
+#include "engine/base/str.h"
 #include "engine/ir/shape.h"
 #include "engine/parse/onnx/onnx_build.h"
 
@@ -28,8 +27,21 @@ static bool is_first_elsewhere(const struct ifd_onnx_build *build, struct ifd_st
     return is_so;
 }
 
+/* The whole name, since clients ask by it; NULL: no memory. What is no text of one line has '?'. */
+static const char *name_of(const struct ifd_onnx_build *build, struct ifd_str text)
+{
+    char *name = ifd_arena_text(build->b.graph->arena, text.data, text.size);
+    const bool is_utf8 = ifd_str_is_utf8(text);
+    for (size_t i = 0; name && i < text.size; i++) {
+        const uint8_t byte = (uint8_t)name[i];
+        name[i] = byte < ' ' || byte == 0x7f || (byte > 0x7f && !is_utf8) ? '?' : name[i];
+    }
+    return name;
+}
+
 static enum ifd_code describe_input(struct ifd_onnx_build *build, const struct ifd_onnx_port *port,
-                                    struct ifd_desc *ret, struct ifd_shape *ret_declared)
+                                    const char *whole_name, struct ifd_desc *ret,
+                                    struct ifd_shape *ret_declared)
 {
     const struct ifd_onnx_text name = ifd_onnx_text(port->name);
     *ret = (struct ifd_desc){.shape = {.rank = port->dim_count}};
@@ -46,7 +58,7 @@ static enum ifd_code describe_input(struct ifd_onnx_build *build, const struct i
                         name.s, port->dim_count, IFD_MAX_RANK);
     }
     const struct ifd_shape file = shape_of(port);
-    ifd_parse_input_shape(build->options, name.s, &file, NULL, ret_declared, &ret->shape);
+    ifd_parse_input_shape(build->options, whole_name, &file, NULL, ret_declared, &ret->shape);
     for (uint32_t d = 1; d < port->dim_count; d++) {
         if (ret_declared->dim[d] == IFD_DIM_ANY && is_first_elsewhere(build, port->symbol[d])) {
             ret->shape.dim[d] = build->options->open_first > 0 ? build->options->open_first : 1;
@@ -83,10 +95,13 @@ enum ifd_code ifd_onnx_add_inputs(struct ifd_onnx_build *build)
         }
         struct ifd_desc desc;
         struct ifd_shape *declared = &build->input[count].desc.shape;
-        enum ifd_code code = describe_input(build, &g->input[i], &desc, declared);
+        const char *name = name_of(build, g->input[i].name);
+        if (!name) {
+            return ifd_arena_fail(build->b.graph->arena, g->input[i].name.size, build->err);
+        }
+        enum ifd_code code = describe_input(build, &g->input[i], name, &desc, declared);
         if (code == IFD_OK) {
-            code = ifd_graph_add_value(build->b.graph, ifd_onnx_text(g->input[i].name).s, &desc,
-                                       &input[count], build->err);
+            code = ifd_graph_add_value(build->b.graph, name, &desc, &input[count], build->err);
         }
         if (code == IFD_OK) {
             code = ifd_onnx_define(build, g->input[i].name,
@@ -185,10 +200,9 @@ static enum ifd_code describe_outputs(const struct ifd_onnx_build *build, struct
     struct ifd_arena *arena = build->b.graph->arena;
     for (uint32_t i = 0; i < g->output_count; i++) {
         const struct ifd_onnx_port *port = &g->output[i];
-        const struct ifd_onnx_text text = ifd_onnx_text(port->name);
-        ports[i].name = ifd_arena_text(arena, text.s, strlen(text.s));
+        ports[i].name = name_of(build, port->name);
         if (!ports[i].name) {
-            return ifd_arena_fail(arena, sizeof(text), build->err);
+            return ifd_arena_fail(arena, port->name.size, build->err);
         }
         if (port->has_shape && port->dim_count <= IFD_MAX_RANK) {
             ports[i].desc.shape = shape_of(port);

@@ -175,6 +175,40 @@ static void names_of_the_file_are_one_line(void)
     expect_refused(&m, IFD_UNSUPPORTED, "Re?lu?[2J (1, first node 0)");
 }
 
+/* Clients ask by them. */
+static void names_of_ports_are_whole(void)
+{
+    static const char in[] =
+        "StatefulPartitionedCall/model/bidirectional/forward_lstm/strided_slice"
+        "/\xe9\x9f\xb3/1";
+    static const char out[] =
+        "StatefulPartitionedCall/model/bidirectional/forward_lstm/strided_slice"
+        "/\xff\n/2";
+    struct message g = {.size = 0};
+    const struct message n = node("Relu", in, NULL, out);
+    const struct message x = port(in, 1, two_by_three), y = port(out, 1, two_by_three);
+    inner(&g, 1, &n);
+    inner(&g, 11, &x);
+    inner(&g, 12, &y);
+    const struct message m = model(&g, 17);
+    const struct ifd_parse_options options = {.limits = &parse_limits};
+    struct ifd_parsed parsed = {0};
+    struct ifd_arena arena;
+    struct ifd_graph graph;
+    struct ifd_err err = {0};
+    ifd_arena_init(&arena, ifd_alloc_system(), 0);
+    ifd_graph_init(&graph, &arena);
+    REQUIRE_OK(ifd_parse((struct ifd_bytes){.data = m.data, .size = m.size}, &options, &graph,
+                         &parsed, &err),
+               &err);
+    EXPECT_TEXT(parsed.input[0].name, in);
+    EXPECT_TEXT(graph.value[graph.input[0]].name, in);
+    EXPECT_TEXT(parsed.output[0].name, "StatefulPartitionedCall/model/bidirectional/forward_lstm/"
+                                       "strided_slice/?"
+                                       "?/2");
+    ifd_arena_finish(&arena);
+}
+
 static void values_are_made_once_and_before_they_are_read(void)
 {
     struct message twice = small("Relu", false);
@@ -532,6 +566,7 @@ int main(int argc, char **argv)
         T(every_cut_is_refused_or_read),
         T(all_missing_operators_are_named_with_counts),
         T(names_of_the_file_are_one_line),
+        T(names_of_ports_are_whole),
         T(values_are_made_once_and_before_they_are_read),
         T(old_operands_lie_along_an_axis),
         T(a_constant_has_as_many_elements_as_its_shape_says),
