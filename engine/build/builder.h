@@ -125,6 +125,9 @@ uint32_t ifd_build_rms(struct ifd_builder *b, uint32_t x, const struct ifd_ints 
 uint32_t ifd_build_softplus(struct ifd_builder *b, uint32_t x);
 /** Softmax or log softmax (op) along any axis. */
 uint32_t ifd_build_softmax(struct ifd_builder *b, enum ifd_op op, uint32_t x, uint32_t axis);
+/** values [n] for flags [..., n]: that of the first flag, the one of otherwise [1] without one. */
+uint32_t ifd_build_first(struct ifd_builder *b, uint32_t flags, uint32_t values,
+                         uint32_t otherwise);
 /** A fully connected layer: x [..., k], weights [n, k], bias [n] or IFD_NONE. */
 uint32_t ifd_build_layer(struct ifd_builder *b, uint32_t x, uint32_t weights, uint32_t bias);
 /** Matrix product as NumPy's matmul has it; with constant y of rank 2 a fully connected layer. */

@@ -48,6 +48,28 @@ uint32_t ifd_build_softmax(struct ifd_builder *b, enum ifd_op op, uint32_t x, ui
     return ifd_build_swap(b, y, axis, last);
 }
 
+uint32_t ifd_build_first(struct ifd_builder *b, uint32_t flags, uint32_t values, uint32_t otherwise)
+{
+    const struct ifd_desc index = {.dtype = IFD_S64}, flag = {.dtype = IFD_BOOL};
+    const struct ifd_axis_attrs join = {.axis = 0};
+    const uint32_t marks = ifd_build_cast(b, flags, IFD_F32);
+    const struct ifd_shape shape = ifd_build_desc(b, marks)->shape;
+    if (b->code != IFD_OK || shape.rank == 0) {
+        return ifd_build_fail(b, IFD_CORRUPT, "no flags");
+    }
+    const struct ifd_arg_attrs last = {.axis = (int32_t)shape.rank - 1};
+    const struct ifd_ints axes = {.count = 1, .value = {last.axis}};
+    const uint32_t first = ifd_build_node(b, IFD_OP_ARG_MAX, &marks, 1, &index, &last);
+    const uint32_t most = ifd_build_reduce(b, IFD_OP_REDUCE_MAX, marks, &axes, false);
+    const uint32_t has[2] = {most, ifd_build_number(b, IFD_F32, 0)};
+    const uint32_t choice[3] = {ifd_build_node(b, IFD_OP_GREATER, has, 2, &flag, NULL), first,
+                                ifd_build_number(b, IFD_S64, (double)shape.dim[last.axis])};
+    const uint32_t all[2] = {values, otherwise};
+    const uint32_t from[2] = {ifd_build_node(b, IFD_OP_CONCAT, all, 2, NULL, &join),
+                              ifd_build_node(b, IFD_OP_SELECT, choice, 3, &index, NULL)};
+    return ifd_build_node(b, IFD_OP_GATHER, from, 2, NULL, NULL);
+}
+
 /* x with a dimension of 1 put in front, or behind. */
 static uint32_t widen(struct ifd_builder *b, uint32_t x, bool in_front)
 {

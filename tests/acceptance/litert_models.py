@@ -146,9 +146,11 @@ class LiteRT:
 
     @staticmethod
     def make(content, kind):
-        made = Interpreter(
-            model_content=content, experimental_op_resolver_type=kind, num_threads=1
-        )
+        return LiteRT.make_of(model_content=content, experimental_op_resolver_type=kind)
+
+    @staticmethod
+    def make_of(**source):
+        made = Interpreter(num_threads=1, **source)
         made.allocate_tensors()
         return made
 
@@ -245,6 +247,21 @@ def two_signatures():
     return m
 
 
+def write_far(path, at):
+    """A layer whose weights lie at that place of a file that has holes in between."""
+    m = Model()
+    x, y, w = real(1, 4), Tensor("f32", [1, 3]), constant(3, 4)
+    m.first.ports([x], [y])
+    m.first.op(B.FULLY_CONNECTED, [x, w, None], [y], O.FullyConnectedOptions,
+               schema.FullyConnectedOptionsT())
+    buffer = m.model.buffers[-1]
+    buffer.data, buffer.offset, buffer.size = None, at, w.data.nbytes
+    with open(path, "wb") as file:
+        file.write(m.bytes())
+        file.seek(at)
+        file.write(w.data.tobytes())
+
+
 # ---- variables ----
 
 
@@ -298,6 +315,68 @@ def variable_window():
     m.first.op(B.CONCATENATION, [rest, x], [y], O.ConcatenationOptions,
                options(schema.ConcatenationOptionsT, axis=1))
     m.first.op(B.ASSIGN_VARIABLE, [handle, y], [])
+    return m
+
+
+# ---- tables ----
+
+
+def texts(*values, shape=None, constant=True):
+    """A list of texts as a buffer holds it."""
+    t = Tensor("s32", shape or [len(values)], constant=constant)
+    places = [4 * (len(values) + 2)]
+    for value in values:
+        places.append(places[-1] + len(value))
+    t.type = schema.TensorType.STRING
+    t.content = np.int32([len(values), *places]).tobytes() + b"".join(values)
+    return t
+
+
+def table_handle(graph, keys, values):
+    handle = Tensor("s32", [])
+    handle.type = schema.TensorType.RESOURCE
+    kinds = [getattr(t, "type", schema.TensorType.INT64) for t in (keys, values)]
+    made = options(schema.HashtableOptionsT, tableId=7, keyDtype=kinds[0], valueDtype=kinds[1])
+    graph.op(B.HASHTABLE, [], [handle], O.HashtableOptions, made)
+    keep.append(handle)
+    return handle
+
+
+def table(keys, values, x, y, otherwise):
+    """y: what a table has for x; its size."""
+    m = Model()
+    size = Tensor("s64", [1])
+    m.first.ports([x], [y, size])
+    graph = m.graph()
+    m.first.op(B.CALL_ONCE, [], [], O.CallOnceOptions,
+               options(schema.CallOnceOptionsT, initSubgraphIndex=1))
+    graph.op(B.HASHTABLE_IMPORT, [table_handle(graph, keys, values), keys, values], [])
+    handle = table_handle(m.first, keys, values)
+    m.first.op(B.HASHTABLE_FIND, [handle, x, otherwise], [y])
+    m.first.op(B.HASHTABLE_SIZE, [handle], [size])
+    return m
+
+
+def table_of_texts():
+    x = texts(shape=[2, 3], constant=False)
+    y = Tensor("s64", [2, 3])
+    return table(texts(b"cat", b"a longer name", b""), ints([5, -6, 7], "s64"), x, y,
+                 ints(-1, "s64"))
+
+
+def table_to_texts():
+    """Of what is not 0 among the input: the table is known behind the cut, too."""
+    x, at, found = Tensor("s64", [6]), Tensor("s64"), Tensor("s64")
+    y = texts(shape=[0], constant=False)
+    m = table(ints([3, 900000000000, -4], "s64"), texts(b"three", b"many", b"less"), found, y,
+              texts(b"?", shape=[]))
+    graph = m.first.graph
+    m.first.op(B.WHERE, [x], [at], O.WhereOptions, schema.WhereOptionsT())
+    m.first.op(B.GATHER_ND, [x, at], [found], O.GatherNdOptions, schema.GatherNdOptionsT())
+    graph.operators = graph.operators[:1] + graph.operators[-2:] + graph.operators[1:-2]
+    graph.inputs, m.first.inputs = [m.first.tensor(x)], [x]
+    graph.tensors[graph.inputs[0]].name = "in0"
+    graph.tensors[m.first.tensor(found)].name = "found"
     return m
 
 

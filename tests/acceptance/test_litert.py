@@ -10,8 +10,9 @@ import tritonclient.http as triton
 from tritonclient.utils import np_to_triton_dtype
 
 import support
-from litert_models import MODELS, STATES, LiteRT, landmarks_matrix, pool_with_places, transform
-from litert_models import transform_landmarks, two_signatures, unpool
+from litert_models import MODELS, STATES, LiteRT, landmarks_matrix, pool_with_places
+from litert_models import table_of_texts, table_to_texts, transform, transform_landmarks
+from litert_models import two_signatures, unpool, write_far
 
 STEPS = 3
 
@@ -248,6 +249,62 @@ class Signatures(support.ServerCase):
         index = json.loads(self.server.ask("POST", "/v2/repository/index").data)
         reason = next(row["reason"] for row in index if row["name"] == "quotient")
         self.assertIn('no signature "quotient"; it has "sum", "product"', reason)
+
+
+class Tables(support.ServerCase):
+    MADE = {"of_texts": (table_of_texts, [[b"", b"cat", b"dog"], [b"ca", b"a longer name", b"c"]]),
+            "to_texts": (table_to_texts, [0, -4, 900000000000, 5, 0, 3])}
+
+    @classmethod
+    def prepare(cls, folder):
+        file = pathlib.Path(folder) / "model.tflite"
+        for name, (make, _) in cls.MADE.items():
+            file.write_bytes(make().bytes())
+            support.add_model(folder, name, file)
+        file.unlink()
+
+    def test_what_is_looked_up_is_what_litert_finds(self):
+        client = triton.InferenceServerClient(
+            self.server.address, network_timeout=support.ANSWER_SECONDS
+        )
+        self.addCleanup(client.close)
+        for name, (make, x) in self.MADE.items():
+            is_text = name == "of_texts"
+            x = np.array(x, dtype=object if is_text else np.int64)
+            tensor = triton.InferInput("in0", list(x.shape), "BYTES" if is_text else "INT64")
+            tensor.set_data_from_numpy(x)
+            answer = client.infer(name, [tensor])
+            wanted = LiteRT(make().bytes()).step([x])
+            for i, want in enumerate(wanted):
+                np.testing.assert_array_equal(answer.as_numpy(f"out{i}"), want, name)
+
+
+class Far(support.ServerCase):
+    """A FlatBuffer holds 2 GiB at most; what is larger has its weights behind it."""
+
+    PLACE = (1 << 31) + (1 << 28)
+
+    @classmethod
+    def prepare(cls, folder):
+        cls.file = pathlib.Path(folder) / "far/1/model.tflite"
+        cls.file.parent.mkdir(parents=True)
+        write_far(cls.file, cls.PLACE)
+
+    def test_weights_beyond_2_gib_are_found(self):
+        self.assertLess(self.file.stat().st_blocks * 512, 1 << 20)
+        runtime = LiteRT.make_of(model_path=str(self.file))
+        x = np.float32([[1, -2, 3, 0.5]])
+        client = triton.InferenceServerClient(
+            self.server.address, network_timeout=support.ANSWER_SECONDS
+        )
+        self.addCleanup(client.close)
+        tensor = triton.InferInput("in0", [1, 4], "FP32")
+        tensor.set_data_from_numpy(x)
+        runtime.set_tensor(runtime.get_input_details()[0]["index"], x)
+        runtime.invoke()
+        want = runtime.get_tensor(runtime.get_output_details()[0]["index"])
+        got = client.infer("far", [tensor]).as_numpy("out0")
+        np.testing.assert_allclose(got, want, rtol=0, atol=1e-5)
 
 
 class OnCpuRef(Models, support.ServerCase):

@@ -662,6 +662,33 @@ def more_options(m, name, **fields):
     return m
 
 
+def texts(*values):
+    """Their count, where each begins, where the last ends, the texts."""
+    places = [4 * (len(values) + 2)]
+    for value in values:
+        places.append(places[-1] + len(value))
+    return struct.pack(f"<{len(values) + 2}i", len(values), *places) + b"".join(values)
+
+
+@good
+def hashtable():
+    """y = 7 for "b", 5 for "a", else -1; n = 2."""
+    m = Model()
+    x = m.input("x", [3], "STRING")
+    y, n = m.tensor("y", [3], "INT64"), m.tensor("n", [1], "INT64")
+    m.op("CALL_ONCE", [], [], "CallOnce", {"init_subgraph": 1})
+    g = Subgraph(m)
+    handles = []
+    for graph in (m, g):
+        handles.append(graph.tensor("handle", [], "RESOURCE"))
+        graph.op("HASHTABLE", [], [handles[-1]], "Hashtable", {"table_id": 3})
+    g.op("HASHTABLE_IMPORT", [handles[1], g.tensor("keys", [2], "STRING", texts(b"a", b"b")),
+                              g.tensor("values", [2], "INT64", s64(5, 7))], [])
+    m.op("HASHTABLE_FIND", [handles[0], x, m.tensor("others", [], "INT64", s64(-1))], [y])
+    m.op("HASHTABLE_SIZE", [handles[0]], [n])
+    return m.output(y, n)
+
+
 @good
 def hlo_pad():
     m = Model()
@@ -1258,6 +1285,27 @@ def type_string(m):
 @bad("concatenation")
 def type_string_of_a_constant(m):
     tensors(m)[2]["type"] = "STRING"
+
+
+@bad("hashtable")
+def hashtable_of_no_handle(m):
+    m.graph["operators"][2]["inputs"][0] = m.tensor("other", [], "INT32", s32(0))
+
+
+@bad("hashtable")
+def hashtable_keys(m):
+    """Two keys, three values."""
+    g = Subgraph.of(m, 1)
+    values = g.graph["operators"][1]["inputs"][2]
+    g.graph["tensors"][values]["shape"] = [3]
+    m.value["buffers"][g.graph["tensors"][values]["buffer"]]["data"] = list(s64(5, 7, 9))
+
+
+@bad("hashtable")
+def text_outside(m):
+    g = Subgraph.of(m, 1)
+    keys = g.graph["tensors"][g.graph["operators"][1]["inputs"][1]]
+    m.value["buffers"][keys["buffer"]]["data"][12] = 99
 
 
 @bad("variable")

@@ -63,7 +63,8 @@ def composites():
     numbers = {int(n): name for name, n in re.findall(r"(\w+) = (\d+)", schema)}
     rows = re.findall(r"^    \{(\w+), (NULL|\"\w+\"), \d",
                       read("engine/parse/tflite/composite.c"), re.M)
-    names = [numbers[int(n)] if n.isdigit() else custom.strip('"') for n, custom in rows]
+    names = [numbers[int(n)] if n.isdigit() else custom.strip('"') for n, custom in rows
+             if n.isdigit() or custom != "NULL"]  # a row of a name is also one of the table
     for file in "control.c", "variables.c":
         text = re.search(r"^enum \{(.*?)\};", read(f"engine/parse/tflite/{file}"), re.S | re.M)
         names += [numbers[int(n)] for n in re.findall(r"= (\d+)", text.group(1))]

@@ -80,19 +80,7 @@ static uint32_t translated(struct ifd_onnx_call *call, uint32_t keys, uint32_t v
         return ifd_build_fail(b, IFD_UNSUPPORTED, "%lld keys and %lld values, limit %d",
                               (long long)count, (long long)count_of(b, values), KEYS_MAX);
     }
-    const struct ifd_axis_attrs join = {.axis = 0};
-    const struct ifd_desc index = {.dtype = IFD_S64};
-    const uint32_t is_it = ifd_build_cast(b, matches(b, call->input[0], keys), IFD_F32);
-    const struct ifd_arg_attrs last = {.axis = (int32_t)shape_of(b, is_it).rank - 1};
-    const struct ifd_ints axes = {.count = 1, .value = {last.axis}};
-    const uint32_t first = ifd_build_node(b, IFD_OP_ARG_MAX, &is_it, 1, &index, &last);
-    const uint32_t has = ifd_build_reduce(b, IFD_OP_REDUCE_MAX, is_it, &axes, false);
-    const uint32_t is_known =
-        ifd_onnx_compared(b, IFD_OP_GREATER, has, ifd_build_number(b, IFD_F32, 0));
-    const uint32_t at =
-        ifd_onnx_selected(b, is_known, first, ifd_build_number(b, IFD_S64, (double)count));
-    const uint32_t table[2] = {values, others};
-    return taken(b, ifd_build_node(b, IFD_OP_CONCAT, table, 2, NULL, &join), at);
+    return ifd_build_first(b, matches(b, call->input[0], keys), values, others);
 }
 
 /* A list of one text: of the attribute, or what it is without one. */

@@ -1,6 +1,6 @@
 /** Operators of the file that are several of ours. composite.c lists them and fetches operands;
  *  recurrent.c builds those with a state, mediapipe.c and landmarks.c MediaPipe's, stablehlo.c
- *  those of StableHLO, compose.c the others. */
+ *  those of StableHLO, hashtable.c tables that resources hold, compose.c the others. */
 #ifndef INFERD_ENGINE_PARSE_TFLITE_COMPOSITE_H
 #define INFERD_ENGINE_PARSE_TFLITE_COMPOSITE_H
 
@@ -62,6 +62,13 @@ void ifd_composite_embedding_sparse(struct ifd_composite *c);
 void ifd_composite_complex_part(struct ifd_composite *c);
 void ifd_composite_broadcast_args(struct ifd_composite *c);
 void ifd_composite_conv3d_transpose(struct ifd_composite *c);
+
+/* ---- hashtable.c ---- */
+
+void ifd_composite_hashtable(struct ifd_composite *c);
+void ifd_composite_hashtable_import(struct ifd_composite *c);
+void ifd_composite_hashtable_find(struct ifd_composite *c);
+void ifd_composite_hashtable_size(struct ifd_composite *c);
 
 /* ---- stablehlo.c ---- */
 

@@ -217,6 +217,52 @@ static enum ifd_code make_dense(struct ifd_tflite_build *b, const struct ifd_tfl
     return IFD_OK;
 }
 
+/* ---- texts ---- */
+
+static uint32_t number_at(struct ifd_bytes content, size_t i)
+{
+    uint32_t number = 0;
+    memcpy(&number, content.data + i * sizeof(number), sizeof(number));
+    return number;
+}
+
+/* Their count, count + 1 places in the content, the texts. The file may be gone when a model runs:
+ * they are copied. */
+static enum ifd_code take_texts(struct ifd_tflite_build *b, const struct ifd_tflite_tensor *t,
+                                const struct ifd_desc *desc, struct ifd_bytes *content)
+{
+    size_t count = 0;
+    struct ifd_arena *arena = b->graph->arena;
+    const size_t numbers = content->size / sizeof(uint32_t);
+    if (!ifd_shape_elements(&desc->shape, &count) || numbers < 2 || count > numbers - 2 ||
+        number_at(*content, 0) != count) {
+        return ifd_fail(b->err, IFD_CORRUPT, "tensor " NAME_FORMAT " is no list of %zu texts",
+                        t->name, count);
+    }
+    struct ifd_str *text = count <= b->copy_bytes_left / sizeof(uint32_t)
+                               ? ifd_arena_take_tensor(arena, count * sizeof(*text))
+                               : NULL;
+    if (!text) {
+        return ifd_arena_fail(arena, count * sizeof(*text), b->err);
+    }
+    b->copy_bytes_left -= count * sizeof(uint32_t);
+    for (size_t i = 0; i < count; i++) {
+        const size_t begin = number_at(*content, 1 + i), end = number_at(*content, 2 + i);
+        if (begin > end || end > content->size || end - begin > b->copy_bytes_left) {
+            return ifd_fail(b->err, IFD_CORRUPT, "tensor " NAME_FORMAT ": text %zu lies outside",
+                            t->name, i);
+        }
+        b->copy_bytes_left -= end - begin;
+        text[i].data = ifd_arena_text(arena, (const char *)content->data + begin, end - begin);
+        text[i].size = end - begin;
+        if (!text[i].data) {
+            return ifd_arena_fail(arena, end - begin, b->err);
+        }
+    }
+    *content = (struct ifd_bytes){.data = (const uint8_t *)text, .size = count * sizeof(*text)};
+    return IFD_OK;
+}
+
 /* ---- all ---- */
 
 /* Content of a constant as the graph holds it. */
@@ -224,8 +270,7 @@ static enum ifd_code take_content(struct ifd_tflite_build *b, const struct ifd_t
                                   const struct ifd_desc *desc, struct ifd_bytes *content)
 {
     if (desc->dtype == IFD_STR) {
-        return ifd_fail(b->err, IFD_UNSUPPORTED, "tensor " NAME_FORMAT " is a constant of strings",
-                        t->name);
+        return take_texts(b, t, desc, content);
     }
     if (t->sparsity) {
         return make_dense(b, t, desc, content);

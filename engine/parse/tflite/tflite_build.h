@@ -48,14 +48,15 @@ struct ifd_tflite_build {
     bool is_initializing;           /* CALL_ONCE: everything is computed at once */
     bool *is_initialized;           /* per subgraph that CALL_ONCE names */
     /* Content that only a run finds (cut.c). */
-    uint32_t node;                /* of the model's subgraph, that is being built */
-    uint32_t wanted;              /* value whose content nobody knows yet, or IFD_NONE */
-    uint32_t asked;               /* questions of the node so far, in subgraphs */
-    uint32_t question;            /* number of that for wanted; IFD_NONE: a tensor answers it */
-    bool is_stuck;                /* a graph that runs as a whole needs content of a run */
-    uint32_t *resumed;            /* per value of options->resume */
-    struct ifd_tflite_ints input; /* tensors: inputs of the model, without constants */
-    uint32_t *main_input;         /* values: inputs of the main graph */
+    struct ifd_tflite_table *table; /* a list by next */
+    uint32_t node;                  /* of the model's subgraph, that is being built */
+    uint32_t wanted;                /* value whose content nobody knows yet, or IFD_NONE */
+    uint32_t asked;                 /* questions of the node so far, in subgraphs */
+    uint32_t question;              /* number of that for wanted; IFD_NONE: a tensor answers it */
+    bool is_stuck;                  /* a graph that runs as a whole needs content of a run */
+    uint32_t *resumed;              /* per value of options->resume */
+    struct ifd_tflite_ints input;   /* tensors: inputs of the model, without constants */
+    uint32_t *main_input;           /* values: inputs of the main graph */
     uint32_t main_input_count;
     struct ifd_tflite_room room[IFD_TFLITE_ROOMS]; /* results of the wanted size */
     uint32_t room_count;
@@ -102,6 +103,8 @@ IFD_NODISCARD enum ifd_code ifd_tflite_add_constant(struct ifd_tflite_build *b, 
 IFD_NODISCARD enum ifd_code ifd_tflite_find_variables(struct ifd_tflite_build *b);
 /** Is operator index of the subgraph one on variables? (variables.c) */
 bool ifd_tflite_is_variable(const struct ifd_tflite_build *b, uint32_t index);
+/** Does it run a subgraph once? (variables.c) */
+bool ifd_tflite_is_once(const struct ifd_tflite_build *b, uint32_t index);
 /** Builds it. (variables.c) */
 IFD_NODISCARD enum ifd_code ifd_tflite_build_variable(struct ifd_tflite_build *b, uint32_t index);
 /** Value of a variable tensor at this point; of another tensor its value. (variables.c) */

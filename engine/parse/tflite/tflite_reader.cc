@@ -2,6 +2,7 @@
 // No exceptions, no run-time types, all memory from the arena.
 #include "engine/parse/tflite/tflite_reader.h"
 
+#include <algorithm>
 #include <cstring>
 #include <initializer_list>
 
@@ -14,8 +15,8 @@ namespace fbm = inferd::tflite::metadata;
 namespace
 {
 
-// FlatBuffers offsets are 31 bits; the verifier asserts it.
-constexpr size_t kMaxFileBytes = (size_t)INT32_MAX;
+// FlatBuffers offsets are 31 bits; the verifier asserts it. Behind them a file has content only.
+constexpr size_t kMaxFlatBufferBytes = (size_t)INT32_MAX - 1;
 constexpr size_t kMinFileBytes = 8;
 constexpr size_t kReuseFloorBytes = 64 * 1024;
 constexpr size_t kTableBytes = 32; // charge for a listed table
@@ -430,6 +431,11 @@ void read(const fb::VarHandle *t, struct ifd_tflite_options *o, Reader &r)
     o->shared_name = r.text(t->shared_name());
 }
 
+void read(const fb::Hashtable *t, struct ifd_tflite_options *o, Reader &)
+{
+    o->mode = t->table_id();
+}
+
 void read(const fb::Bucketize *t, struct ifd_tflite_options *o, Reader &r)
 {
     o->boundaries = r.array(t->boundaries(), &o->boundary_count);
@@ -555,7 +561,7 @@ const struct ifd_tflite_options *read_options(const fb::Operator *op, Reader &r)
              fb::Split, fb::SplitV, fb::Pack, fb::Unpack, fb::LeakyRelu, fb::L2Norm,
              fb::LocalResponseNormalization, fb::SpaceToDepth, fb::DepthToSpace, fb::OneHot,
              fb::MirrorPad, fb::ReverseSequence, fb::BatchMatMul, fb::Cumsum, fb::Conv3D, fb::Gelu,
-             fb::Call, fb::CallOnce, fb::If, fb::While, fb::VarHandle, fb::Bucketize,
+             fb::Call, fb::CallOnce, fb::If, fb::While, fb::VarHandle, fb::Hashtable, fb::Bucketize,
              fb::EmbeddingLookupSparse, fb::FakeQuant>(op, o, r);
     return o;
 }
@@ -795,18 +801,14 @@ enum ifd_code ifd_tflite_read(struct ifd_bytes file, const struct ifd_limits *li
                               struct ifd_arena *arena, struct ifd_tflite_model *ret,
                               struct ifd_err *err)
 {
-    size_t limit = limits->file_bytes < kMaxFileBytes ? limits->file_bytes : kMaxFileBytes;
-    if (file.size > limit) {
-        return ifd_fail(err, IFD_TOO_LARGE, "the file has %zu bytes, limit %zu", file.size, limit);
-    }
     if (file.size < kMinFileBytes) {
         return ifd_fail(err, IFD_CORRUPT, "%zu bytes are not a TFLite model", file.size);
     }
     // Tensors, their quantization, operators, their options, buffers: each listed table counts.
     uint64_t tables = 3 * (uint64_t)limits->values + 3 * (uint64_t)limits->nodes + 1024;
-    const fb::Model *model =
-        verified<fb::Model>(file.data, file.size, fb::ModelIdentifier(),
-                            tables < UINT32_MAX ? (uint32_t)tables : UINT32_MAX);
+    const fb::Model *model = verified<fb::Model>(
+        file.data, std::min(file.size, kMaxFlatBufferBytes), fb::ModelIdentifier(),
+        tables < UINT32_MAX ? (uint32_t)tables : UINT32_MAX);
     if (!model) {
         return ifd_fail(err, IFD_CORRUPT, "the FlatBuffer of %zu bytes is damaged or cut off",
                         file.size);
@@ -823,7 +825,7 @@ enum ifd_code ifd_tflite_read(struct ifd_bytes file, const struct ifd_limits *li
 enum ifd_code ifd_tflite_read_info(struct ifd_bytes buffer, struct ifd_arena *arena,
                                    struct ifd_tflite_info *ret, struct ifd_err *err)
 {
-    if (buffer.size < kMinFileBytes || buffer.size > kMaxFileBytes) {
+    if (buffer.size < kMinFileBytes || buffer.size > kMaxFlatBufferBytes) {
         return ifd_fail(err, IFD_CORRUPT, "metadata of %zu bytes", buffer.size);
     }
     // A FlatBuffer inside a buffer may be misaligned.

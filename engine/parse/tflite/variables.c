@@ -49,6 +49,11 @@ bool ifd_tflite_is_variable(const struct ifd_tflite_build *b, uint32_t index)
            builtin == ASSIGN_VARIABLE;
 }
 
+bool ifd_tflite_is_once(const struct ifd_tflite_build *b, uint32_t index)
+{
+    return builtin_of(b, &b->g->op[index]) == CALL_ONCE;
+}
+
 /* ---- the list ---- */
 
 static enum ifd_code add(struct ifd_tflite_build *b, const struct ifd_tflite_variable *variable,
