@@ -101,6 +101,12 @@ def layers():
           [("x", real(3, 5))], [("w", real(4, 5)), ("b", b)])
     write("fused_matmul", [node("FusedMatMul", "xw", domain=MS, transA=1, transB=1, alpha=0.25)],
           [("x", real(2, 5, 3)), ("w", real(2, 4, 5))])
+    for a, b in ((0, 0), (0, 1), (1, 1)):
+        write(f"fused_matmul_batch_{a}{b}",
+              [node("FusedMatMul", "xw", domain=MS, transBatchA=1, transBatchB=1, transA=a,
+                    transB=b)],
+              [("x", real(*((5, 2, 3, 4), (4, 2, 3, 5))[a])),
+               ("w", real(*((4, 2, 3, 6), (6, 2, 3, 4))[b]))])
     write("bias_gelu", [node("BiasGelu", "xb", domain=MS)], [("x", real(3, 4, scale=3))],
           [("b", b)])
     write("fast_gelu", [node("FastGelu", "xb", domain=MS)], [("x", real(3, 4, scale=3))],

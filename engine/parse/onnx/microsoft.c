@@ -71,17 +71,32 @@ static uint32_t fused_gemm(struct ifd_onnx_call *call)
     return activated(call, ifd_onnx_product(call));
 }
 
-/* alpha * A' B', where the last two dimensions may be exchanged. */
+/* The first dimension becomes the last but one. */
+static uint32_t behind_batch(struct ifd_builder *b, uint32_t x)
+{
+    const uint32_t rank = shape_of(b, x).rank;
+    uint32_t order[IFD_MAX_RANK] = {0};
+    for (uint32_t d = 0; d + 2 < rank; d++) {
+        order[d] = d + 1;
+    }
+    if (rank < 3) {
+        return x;
+    }
+    order[rank - 2] = 0;
+    order[rank - 1] = rank - 1;
+    return ifd_build_transpose(b, x, order);
+}
+
+/* alpha * A' B': rows may lie in front of the batch, then the last two dimensions be exchanged. */
 static uint32_t fused_matmul(struct ifd_onnx_call *call)
 {
     struct ifd_builder *b = call->b;
     const double alpha = ifd_onnx_f32(call, "alpha", 1);
     uint32_t operand[2];
-    if (ifd_onnx_int(call, "transBatchA", 0) != 0 || ifd_onnx_int(call, "transBatchB", 0) != 0) {
-        return ifd_build_fail(b, IFD_UNSUPPORTED, "attribute \"transBatchA\" or \"transBatchB\"");
-    }
     for (uint32_t i = 0; i < 2; i++) {
-        const uint32_t x = call->input[i], rank = shape_of(b, x).rank;
+        const bool is_behind = ifd_onnx_int(call, i == 0 ? "transBatchA" : "transBatchB", 0) != 0;
+        const uint32_t x = is_behind ? behind_batch(b, call->input[i]) : call->input[i];
+        const uint32_t rank = shape_of(b, x).rank;
         const bool is_turned = ifd_onnx_int(call, i == 0 ? "transA" : "transB", 0) != 0 && rank > 1;
         operand[i] = is_turned ? ifd_build_swap(b, x, rank - 2, rank - 1) : x;
     }
