@@ -8,8 +8,9 @@
 #include <string.h>
 
 /* Memory that a model may take for copies of constants and for folded ones (8-bit weights as floats
- * are four times as large): a multiple of the file, and a fixed sum. */
-#define KEEP_FILE_TIMES 8
+ * are four times as large, those of 4 bits eight times; turned for a layer they are there twice): a
+ * multiple of the file, and a fixed sum. */
+#define KEEP_FILE_TIMES 24
 #define KEEP_MORE_BYTES ((size_t)64 << 20)
 
 static size_t keep_limit(const struct ifd_model *model)
