@@ -177,11 +177,16 @@ inline float4 gelu4(float4 x, float is_approximate)
 }
 
 // Windows of convolutions. Where the window of an output line (or column) begins, and the input
-// line that its tap sees; -1: none. TRANSPOSED: the convolution goes from its output to its input.
+// line that its tap sees; -1: none.
+//
+// TRANSPOSED: the convolution goes from its output to its input. Lines of the result that are a
+// stride apart see the same taps, and columns, too: such pixels are a phase, which is a convolution
+// of stride 1. The work item's third index is its phase. PHASE declares count, its pixels in all
+// images, and taps, those that it sees; PIXEL and TAP are their places among all.
 inline int window_begin(int out, int stride, int pad)
 {
 #ifdef TRANSPOSED
-    return out + pad;
+    return (out + pad) / stride;
 #else
     return out * stride - pad;
 #endif
@@ -190,13 +195,43 @@ inline int window_begin(int out, int stride, int pad)
 inline int window_sees(int begin, int tap, int stride, int dilation, int size)
 {
 #ifdef TRANSPOSED
-    const int at = begin - tap;
-    return at >= 0 && at % stride == 0 && at / stride < size ? at / stride : -1;
+    const int at = begin - tap / stride;
 #else
     const int at = begin + tap * dilation;
-    return at < size ? max(at, -1) : -1;
 #endif
+    return at < size ? max(at, -1) : -1;
 }
+
+#ifdef TRANSPOSED
+// Steps of a stride in n lines.
+inline int phase_size(int n, int stride) { return n > 0 ? (n + stride - 1) / stride : 0; }
+
+// The first line of a phase.
+inline int phase_begin(int phase, int stride, int pad)
+{
+    return (phase + stride - pad % stride) % stride;
+}
+
+#define PHASE                                                                                      \
+    const int phase_y = (int)get_global_id(2) / stride_x;                                          \
+    const int phase_x = (int)get_global_id(2) % stride_x;                                          \
+    const int first_y = phase_begin(phase_y, stride_y, pad_top);                                   \
+    const int first_x = phase_begin(phase_x, stride_x, pad_left);                                  \
+    const int lines = phase_size(out_h - first_y, stride_y);                                       \
+    const int columns = phase_size(out_w - first_x, stride_x);                                     \
+    const int count = pixels / (out_h * out_w) * lines * columns;                                  \
+    const int taps_x = phase_size(kw - phase_x, stride_x);                                         \
+    const int taps = phase_size(kh - phase_y, stride_y) * taps_x;
+#define PIXEL(i)                                                                                   \
+    (((i) / columns / lines * out_h + first_y + (i) / columns % lines * stride_y) * out_w +        \
+     first_x + (i) % columns * stride_x)
+#define TAP(i)                                                                                     \
+    ((phase_y + (i) / taps_x * stride_y) * kw + phase_x + (i) % taps_x * stride_x)
+#else
+#define PHASE    const int count = pixels, taps = kh * kw;
+#define PIXEL(i) (i)
+#define TAP(i)   (i)
+#endif
 
 // Parameters of convolutions of f32. Weights are packed [ky][kx][input channel][output channel]:
 // neighbouring work items read neighbouring weights. Their rows (w_row) and the bias are filled

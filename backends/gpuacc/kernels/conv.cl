@@ -1,7 +1,7 @@
 // Convolution of f32, groups included. Work item: PIXELS neighbouring output pixels, counted over
 // all images, times 4 neighbouring output channels, all in registers.
 //
-// TRANSPOSED: a transposed convolution.
+// TRANSPOSED: a transposed convolution; neighbouring pixels are those of a phase.
 // POINTWISE: the window is one pixel, without stride and padding.
 
 #ifdef POINTWISE
@@ -23,7 +23,8 @@ kernel void conv2d(CONV_PARAMS TAIL_PARAMS)
 {
     const int oc = (int)get_global_id(0) * 4;
     const int first = (int)get_global_id(1) * PIXELS;
-    if (oc >= out_c || first >= pixels) {
+    PHASE
+    if (oc >= out_c || first >= count) {
         return;
     }
     CONV_MATRIX
@@ -31,18 +32,19 @@ kernel void conv2d(CONV_PARAMS TAIL_PARAMS)
     sum4 acc[PIXELS];
     int top[PIXELS], left[PIXELS], image[PIXELS];
     for (int k = 0; k < PIXELS; k++) {
-        const int pixel = min(first + k, pixels - 1);
+        const int pixel = PIXEL(min(first + k, count - 1));
         top[k] = window_begin(pixel / out_w % out_h, stride_y, pad_top);
         left[k] = window_begin(pixel % out_w, stride_x, pad_left);
         image[k] = pixel / out_w / out_h * in_h;
         acc[k] = SUM4(BIAS(oc));
     }
-    for (int tap = 0; tap < kh * kw; tap++) {
+    for (int i = 0; i < taps; i++) {
+        const int tap = TAP(i);
         const weights_t row = WEIGHTS(tap * group_in, oc);
         int at[PIXELS]; // where the pixel lies that this tap sees; -1: outside
         for (int k = 0; k < PIXELS; k++) {
 #ifdef POINTWISE
-            at[k] = min(first + k, pixels - 1) * in_c;
+            at[k] = min(first + k, count - 1) * in_c;
 #else
             const int in_y = window_sees(top[k], tap / kw, stride_y, dilation_y, in_h);
             const int in_x = window_sees(left[k], tap % kw, stride_x, dilation_x, in_w);
@@ -68,8 +70,8 @@ kernel void conv2d(CONV_PARAMS TAIL_PARAMS)
             MAC(s0, ic)
         }
     }
-    for (int k = 0; k < PIXELS && first + k < pixels; k++) {
-        const int n = out_c - oc, e = (first + k) * out_c + oc;
+    for (int k = 0; k < PIXELS && first + k < count; k++) {
+        const int n = out_c - oc, e = PIXEL(first + k) * out_c + oc;
         float4 v = clamp4(convert_float4(acc[k]), lo, hi);
         TAIL(v, e, oc, n)
         store4(v, y + y_at + e, n);

@@ -88,14 +88,15 @@ kernel void conv2d_q8(global const Q *x, const uint x_at, global const Q *w, glo
 {
     const int oc = (int)get_global_id(0) * 4 * SLICES;
     const int first = (int)get_global_id(1) * PIXELS;
-    if (oc >= out_c || first >= pixels) {
+    PHASE
+    if (oc >= out_c || first >= count) {
         return;
     }
     x += x_at + oc / group_out * group_in;
     int4 acc[PIXELS][SLICES];
     int top[PIXELS], left[PIXELS], image[PIXELS];
     for (int k = 0; k < PIXELS; k++) {
-        const int pixel = min(first + k, pixels - 1);
+        const int pixel = PIXEL(min(first + k, count - 1));
         top[k] = window_begin(pixel / out_w % out_h, stride_y, pad_top);
         left[k] = window_begin(pixel % out_w, stride_x, pad_left);
         image[k] = pixel / out_w / out_h * in_h;
@@ -105,17 +106,17 @@ kernel void conv2d_q8(global const Q *x, const uint x_at, global const Q *w, glo
     }
 #ifdef DOT
     const uint outside = as_uint((CAT(Q, 4))((Q)x_zero));
-    global const uint *row = (global const uint *)w + oc;
     int seen[PIXELS]; // sums of x
     for (int k = 0; k < PIXELS; k++) {
         seen[k] = 0;
     }
 #endif
-    for (int tap = 0; tap < kh * kw; tap++) {
+    for (int i = 0; i < taps; i++) {
+        const int tap = TAP(i);
         int at[PIXELS]; // where the pixel lies that this tap sees; -1: outside
         for (int k = 0; k < PIXELS; k++) {
 #ifdef POINTWISE
-            at[k] = min(first + k, pixels - 1) * in_c;
+            at[k] = min(first + k, count - 1) * in_c;
 #else
             const int in_y = window_sees(top[k], tap / kw, stride_y, dilation_y, in_h);
             const int in_x = window_sees(left[k], tap % kw, stride_x, dilation_x, in_w);
@@ -123,6 +124,7 @@ kernel void conv2d_q8(global const Q *x, const uint x_at, global const Q *w, glo
 #endif
         }
 #ifdef DOT
+        global const uint *row = (global const uint *)w + tap * (group_in / 4) * w_row + oc;
         for (int ic = 0; ic < group_in; ic += 4, row += w_row) {
             uint in[PIXELS];
             for (int k = 0; k < PIXELS; k++) {
@@ -170,12 +172,12 @@ kernel void conv2d_q8(global const Q *x, const uint x_at, global const Q *w, glo
         }
     }
 #endif
-    for (int k = 0; k < PIXELS && first + k < pixels; k++) {
+    for (int k = 0; k < PIXELS && first + k < count; k++) {
         for (int s = 0; s < SLICES && oc + 4 * s < out_c; s++) {
             const int c = oc + 4 * s;
             const int4 scaled = requantize(acc[k][s], factor + c, shift + c);
             const int4 v = as_int4(as_uint4(scaled) + (uint)y_zero); // wraps, as in CpuRef
-            store4_q(clamp(v, (int4)(lo), (int4)(hi)), y + y_at + (first + k) * out_c + c,
+            store4_q(clamp(v, (int4)(lo), (int4)(hi)), y + y_at + PIXEL(first + k) * out_c + c,
                      out_c - c);
         }
     }

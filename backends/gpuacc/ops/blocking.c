@@ -188,11 +188,11 @@ bool ifd_gpu_blocking_fits(const struct ifd_gpu_blocking *b, const struct ifd_gp
     }
     switch ((unsigned)b->kernel) {
     case IFD_GPU_conv2d_slim:
-        return !size->is_transposed && size->group_in % b->depth == 0;
+        return size->phases == 0 && size->group_in % b->depth == 0;
     case IFD_GPU_conv2d_tile:
-        return !size->is_transposed && size->groups == 1;
+        return size->phases == 0 && size->groups == 1;
     case IFD_GPU_conv2d_mma:
-        return info->has_mma && size->has_f16_weights && !size->is_transposed && size->groups == 1;
+        return info->has_mma && size->has_f16_weights && size->phases == 0 && size->groups == 1;
     default:
         return true;
     }
@@ -238,14 +238,15 @@ static double gpu_cost(const struct ifd_gpu_blocking *b, double groups, double f
     return fmax(busy, waiting) + 1.2 * fmin(busy, waiting);
 }
 
-/* Of one product, or of as many as a patch has points. */
+/* Of one product, or of as many as a patch has points or a transposed convolution phases. */
 static double product_cost(const struct ifd_gpu_blocking *b, const struct ifd_gpu_conv_size *size,
                            size_t products, const struct ifd_gpu_info *info)
 {
-    const double factors = (double)(size->group_in * size->taps);
+    const size_t phases = size->phases > 0 ? size->phases : 1;
+    const double factors = (double)(size->group_in * size->taps) / (double)phases;
     const bool is_direct = b->kernel == IFD_GPU_conv2d;
     const size_t rows = is_direct ? 1 : b->rows, columns = is_direct ? 1 : b->columns;
-    const double groups = (double)(products * parts(size->pixels, rows * b->pixels) *
+    const double groups = (double)(products * phases * parts(size->pixels, rows * b->pixels) *
                                    parts(size->out_c, columns * b->channels));
     if (info->is_gpu) {
         return gpu_cost(b, groups, factors, info->compute_units);
@@ -368,7 +369,9 @@ void ifd_gpu_blocking_items(const struct ifd_gpu_blocking *b, const struct ifd_g
                             struct ifd_gpu_call *call)
 {
     const struct ifd_gpu_conv_size one = b->patch > 0 ? ifd_gpu_blocking_product(b, size) : *size;
-    const size_t products = b->patch > 0 ? ifd_gpu_winograd_points(b->patch) : 1;
+    const size_t products = b->patch > 0       ? ifd_gpu_winograd_points(b->patch)
+                            : size->phases > 0 ? size->phases
+                                               : 1;
     if (b->kernel == IFD_GPU_conv2d) {
         ifd_gpu_items(call, parts(one.out_c, 4), parts(one.pixels, b->pixels), products);
         return;

@@ -9,9 +9,9 @@
 
 /** What decides. */
 struct ifd_gpu_conv_size {
-    size_t pixels, out_c; /* of all images; of all groups */
+    size_t pixels, out_c; /* of all images, but of one phase; of all groups */
     size_t groups, group_in, taps;
-    bool is_transposed;
+    size_t phases; /* of a transposed convolution, each of which sees its taps; 0: it is none */
     bool has_f16_weights;
     bool takes_winograd; /* 3x3 windows of stride 1, and results may be rounded otherwise */
     size_t images, out_h, out_w;
