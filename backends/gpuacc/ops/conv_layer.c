@@ -1,4 +1,4 @@
-/* A layer in f32 or 8 bits as steps: its constants, the ways to compute it, the one that is taken. */
+/* A layer in f32 or 8 bits as steps: the ways to compute it, and the one that is taken. */
 #include "backends/gpuacc/ops/conv_layer.h"
 
 #include "backends/gpuacc/halves.h"

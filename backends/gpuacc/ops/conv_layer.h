@@ -28,8 +28,8 @@ static inline size_t ifd_gpu_conv_taps(const struct ifd_gpu_conv_layer *layer)
     return layer->window.kh * layer->window.kw;
 }
 
-/** Adds the arguments between input and output: weights, bias and factors. node: input 0, weights 1,
- *  bias 2. */
+/** Adds the arguments between input and output: weights, bias and factors. node: input 0, weights
+ *  1, bias 2. */
 IFD_NODISCARD enum ifd_code ifd_gpu_conv_constants(struct ifd_gpu_lowering *lowering,
                                                    const struct ifd_gpu_conv_layer *layer,
                                                    const struct ifd_node_view *node,

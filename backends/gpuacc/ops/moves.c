@@ -308,3 +308,48 @@ static enum ifd_code zeros_lower(struct ifd_gpu_lowering *lowering,
 }
 
 const struct ifd_gpu_driver ifd_gpu_driver_zeros_like = {zeros_takes, zeros_lower};
+
+/* ---- shape, rank ---- */
+
+/* params: the node. Known when it is compiled. */
+static void pack_shape(const void *params, const void *source, void *packed)
+{
+    const struct ifd_node_view *node = params;
+    const struct ifd_shape *shape = &node->input[0].desc->shape;
+    const int64_t rank = shape->rank;
+    const int64_t *number = node->op == IFD_OP_RANK ? &rank : shape->dim;
+    const size_t count = node->op == IFD_OP_RANK ? 1 : shape->rank;
+    (void)source;
+    for (size_t i = 0; i < count; i++) {
+        if (node->output[0].dtype == IFD_S32) {
+            ((int32_t *)packed)[i] = (int32_t)number[i];
+        } else {
+            ((int64_t *)packed)[i] = number[i];
+        }
+    }
+}
+
+static enum ifd_code shape_lower(struct ifd_gpu_lowering *lowering,
+                                 const struct ifd_partition_node *node, struct ifd_err *err)
+{
+    const struct ifd_desc *out = &node->view.output[0];
+    const size_t element = ifd_dtype_bytes(out->dtype), count = ifd_gpu_elements(&out->shape);
+    const struct ifd_low_copy copy = {.element = element,
+                                      .rank = 1,
+                                      .dim = {(int64_t)count},
+                                      .in_stride = {(int64_t)element},
+                                      .out_stride = {(int64_t)element}};
+    struct ifd_gpu_call call = ifd_gpu_call(IFD_GPU_copy);
+    ifd_gpu_define(&call, "#define ELEMENT %s\n#define RANK 1\n", ifd_gpu_element_type(element));
+    ifd_gpu_constant(&call, pack_shape, &node->view, NULL, count * element);
+    ifd_gpu_int(&call, 0);
+    ifd_gpu_out_elements(&call, node->output_value[0], element);
+    ifd_gpu_int(&call, (int64_t)count);
+    ifd_gpu_int(&call, 0);
+    ifd_gpu_int(&call, 0);
+    add_dimensions(&copy, &call);
+    ifd_gpu_items(&call, count, 1, 1);
+    return ifd_gpu_add_step(lowering, &call, ifd_gpu_op_name(node->view.op), 0, err);
+}
+
+const struct ifd_gpu_driver ifd_gpu_driver_shape = {has_type, shape_lower};
