@@ -178,12 +178,12 @@ static enum ifd_code bind_step(const struct binder *binder, const struct ifd_gpu
     return code;
 }
 
-/* Room for as many constants as there are arguments. */
+/* Room for as many constants as there are arguments, and for buffers behind images. */
 static bool make_room(struct ifd_partition *partition, const struct ifd_gpu_lowering *lowering)
 {
     size_t count = 0;
     for (uint32_t i = 0; i < lowering->draft_count; i++) {
-        count += lowering->draft[i].arg_count;
+        count += 2 * (size_t)lowering->draft[i].arg_count;
     }
     partition->resident =
         ifd_arena_take_array(&partition->arena, count, sizeof(*partition->resident));

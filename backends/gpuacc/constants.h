@@ -6,8 +6,8 @@
 #include "backends/gpuacc/partition.h"
 
 /** Finds a constant in the partition or in an older one for another batch size (NULL: there is
- *  none), or packs and uploads it. The partition owns ret. partition->resident has room for one
- *  more. */
+ *  none), or packs and uploads it. The partition owns ret. partition->resident has room for two
+ *  more: an image may be a view of a buffer, where the device has such. */
 IFD_NODISCARD enum ifd_code ifd_gpu_keep_constant(struct ifd_partition *partition,
                                                   const struct ifd_partition *older,
                                                   const struct ifd_gpu_constant *constant,

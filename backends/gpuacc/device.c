@@ -188,6 +188,12 @@ static void read_limits(const struct ifd_cl *cl, cl_device_id id, struct ifd_gpu
         (void)cl->GetDeviceInfo(id, CL_DEVICE_IMAGE2D_MAX_HEIGHT, sizeof(info->image_height),
                                 &info->image_height, NULL);
     }
+    if (has_images == CL_TRUE && has_extension(cl, id, "cl_khr_image2d_from_buffer")) {
+        cl_uint pitch = 0;
+        (void)cl->GetDeviceInfo(id, CL_DEVICE_IMAGE_PITCH_ALIGNMENT_KHR, sizeof(pitch), &pitch,
+                                NULL);
+        info->image_pitch = pitch;
+    }
 }
 
 static void read_info(struct ifd_device *device, const struct candidate *chosen)

@@ -22,6 +22,8 @@ struct ifd_gpu_info {
     size_t local_bytes;               /* of local memory of a work group */
     size_t constant_bytes;            /* of one buffer in constant memory */
     size_t image_width, image_height; /* at most; 0: it has no images */
+    size_t
+        image_pitch; /* texels of which rows of an image in a buffer are multiples; 0: it cannot */
     enum ifd_gpu_dot dot;
     bool has_fp16;         /* cl_khr_fp16: arithmetic in half precision */
     bool has_mma;          /* NVIDIA's PTX with mma.m16n8k16 (kernels/conv_mma.cl) */

@@ -280,6 +280,44 @@ static void winograd_is_for_those_who_accept_its_roundings(void)
     EXPECT(kernel != IFD_GPU_winograd_in);
 }
 
+/* Of 256 channels, so that rows have the pitch that devices want. The buffer of the same constant is
+ * there; where the device cannot, the image is all. */
+static void an_image_of_weights_is_a_view_of_their_buffer(void)
+{
+    static const struct shape shape = {1, 5, 6, 16, 256, 3, 1, 1, 1, 1, 0};
+    static struct one_node node; /* large */
+    static float got[TENSOR], want[TENSOR];
+    struct ifd_device *device = one_node_open(&ifd_backend_gpuacc);
+    struct ifd_device *reference = one_node_open(&ifd_backend_cpuref);
+    struct ifd_partition *partition = NULL;
+    struct ifd_partition_info info = {0};
+    struct ifd_err err = {0};
+    struct layer layer;
+    uint32_t images = 0, views = 0;
+    make_layer(&shape, &layer);
+    make_node(&layer, &node);
+    device->tuner.only = "conv2d 8x4 0x0x0 0 image";
+    REQUIRE_OK(ifd_backend_gpuacc.compile(device, &node.view, NULL, &partition, &info, &err), &err);
+    for (uint32_t i = 0; i < partition->resident_count; i++) {
+        const struct ifd_gpu_constant *image = &partition->resident[i].constant;
+        images += image->image.width > 0;
+        for (uint32_t k = 0; image->image.width > 0 && k < partition->resident_count; k++) {
+            const struct ifd_gpu_constant *other = &partition->resident[k].constant;
+            views += other->source == image->source && other->image.width == 0;
+        }
+    }
+    const size_t pitch = device->info.image_pitch, width = 256 / 4;
+    EXPECT_INT(images, device->info.image_width > 0);
+    EXPECT_INT(views, images == 1 && pitch > 0 && width % pitch == 0);
+    ifd_backend_gpuacc.release(partition);
+    one_node_finish(&node);
+    const size_t count = compute(&ifd_backend_gpuacc, device, &layer, IFD_PRECISION_F32, got);
+    (void)compute(&ifd_backend_cpuref, reference, &layer, IFD_PRECISION_F32, want);
+    (void)expect_same(got, want, count, device->tuner.only, 0);
+    ifd_backend_gpuacc.close(device);
+    ifd_backend_cpuref.close(reference);
+}
+
 /* The estimate knows where fewer products pay: with many channels and patches. */
 static void winograd_ranks_first_where_it_pays(void)
 {
@@ -343,6 +381,7 @@ int main(int argc, char **argv)
         T(some_blockings_compute_what_the_reference_does),
         T(the_best_rank_first),
         T(winograd_is_for_those_who_accept_its_roundings),
+        T(an_image_of_weights_is_a_view_of_their_buffer),
         T(winograd_ranks_first_where_it_pays),
         T(winograd_leaves_filters_that_do_not_fit),
     };
