@@ -280,8 +280,8 @@ static void winograd_is_for_those_who_accept_its_roundings(void)
     EXPECT(kernel != IFD_GPU_winograd_in);
 }
 
-/* Of 256 channels, so that rows have the pitch that devices want. The buffer of the same constant is
- * there; where the device cannot, the image is all. */
+/* Of 256 channels, so that rows have the pitch that devices want. The buffer of the same constant
+ * is there; where the device cannot, the image is all. */
 static void an_image_of_weights_is_a_view_of_their_buffer(void)
 {
     static const struct shape shape = {1, 5, 6, 16, 256, 3, 1, 1, 1, 1, 0};
