@@ -125,6 +125,9 @@ static uint32_t own_value(struct ifd_onnx_build *build, uint32_t value, const ui
                           uint32_t count)
 {
     struct ifd_builder *b = &build->b;
+    if (b->code != IFD_OK) { /* of what was built before */
+        return IFD_NONE;
+    }
     bool is_own = b->graph->value[value].producer != IFD_NONE;
     for (uint32_t i = 0; i < count; i++) {
         is_own = is_own && before[i] != value;
