@@ -12,20 +12,34 @@
  * multiple of the file, and a fixed sum. */
 #define KEEP_FILE_TIMES 24
 #define KEEP_MORE_BYTES ((size_t)64 << 20)
+/* Memory of the shapes of requests, if the caller does not say: each plan packs the weights once
+ * more. */
+#define SHAPES_FILE_TIMES 8
+#define SHAPES_LEAST      ((size_t)256 << 20)
 
-static size_t keep_limit(const struct ifd_model *model)
+/* A multiple of the file and those beside it. */
+static size_t times_the_file(const struct ifd_model *model, size_t times)
 {
-    size_t limit = 0, bytes = model->file.size;
+    size_t product = 0, bytes = model->file.size;
     for (uint32_t i = 0; i < model->external_count; i++) {
         if (!ifd_size_add(bytes, model->external[i].content.size, &bytes)) {
             return SIZE_MAX;
         }
     }
-    if (!ifd_size_mul(bytes, KEEP_FILE_TIMES, &limit) ||
-        !ifd_size_add(limit, KEEP_MORE_BYTES, &limit)) {
-        return SIZE_MAX;
-    }
-    return limit;
+    return ifd_size_mul(bytes, times, &product) ? product : SIZE_MAX;
+}
+
+static size_t keep_limit(const struct ifd_model *model)
+{
+    size_t limit = 0;
+    return ifd_size_add(times_the_file(model, KEEP_FILE_TIMES), KEEP_MORE_BYTES, &limit) ? limit
+                                                                                         : SIZE_MAX;
+}
+
+static size_t shapes_limit(const struct ifd_model *model)
+{
+    const size_t limit = times_the_file(model, SHAPES_FILE_TIMES);
+    return limit > SHAPES_LEAST ? limit : SHAPES_LEAST;
 }
 
 /* ---- a second reading, in other sizes ---- */
@@ -156,6 +170,7 @@ static enum ifd_code load_once(struct ifd_engine *engine, struct ifd_bytes file,
                                             .signature = options->signature};
     model->file = file;
     code = keep_externals(model, options, err);
+    model->shape_bytes = options->shape_bytes > 0 ? options->shape_bytes : shapes_limit(model);
     if (code == IFD_OK && engine->wants_cache) {
         ifd_model_find_cached(model, options);
     }

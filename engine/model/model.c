@@ -18,8 +18,6 @@ static const struct ifd_limits default_limits = {
     .arena_bytes = UINT32_MAX,
 };
 
-#define DEFAULT_SHAPE_BYTES ((size_t)256 << 20)
-
 struct ifd_limits ifd_model_limits(const struct ifd_limits *wanted)
 {
     const struct ifd_limits *d = &default_limits;
@@ -72,7 +70,6 @@ enum ifd_code ifd_model_create(struct ifd_engine *engine, const struct ifd_model
     model->keeps_state = options->keeps_state;
     model->precision = options->precision;
     model->releases_weights = options->releases_weights;
-    model->shape_bytes = options->shape_bytes > 0 ? options->shape_bytes : DEFAULT_SHAPE_BYTES;
     model->hold_shapes = options->hold_shapes;
     model->hold_context = options->hold_context;
     model->info.cache = model->info.precision_why_not = model->info.taken_back = "";

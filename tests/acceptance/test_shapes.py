@@ -1,6 +1,7 @@
 """Sizes that a request decides, on networks of others, with the answers of LiteRT and ONNX Runtime
 at the same sizes."""
 
+import pathlib
 import unittest
 
 import numpy as np
@@ -125,6 +126,45 @@ class Shapes(support.ServerCase):
             self.infer("text", "x", np.zeros((1, 3, 2048, 2048), np.float32))
         self.assertEqual(self.infer("text", "x", np.zeros((1, 3, 64, 96), np.float32)).shape,
                          (1, 1, 64, 96))
+
+
+class LargeFile(support.ServerCase):
+    """Each plan packs the weights once more: what the shapes of requests may take grows with the
+    file."""
+
+    LAYERS, CHANNELS = 8, 512
+
+    @classmethod
+    def prepare(cls, folder):
+        random = np.random.default_rng(2)
+        shape = [cls.CHANNELS, cls.CHANNELS, 3, 3]
+        nodes, weights = [], []
+        for i in range(cls.LAYERS):
+            values = random.normal(0, 1 / 48, shape).astype(np.float32)
+            weights.append(onnx.numpy_helper.from_array(values, f"w{i}"))
+            nodes.append(onnx.helper.make_node("Conv", [f"x{i}", f"w{i}"], [f"x{i + 1}"],
+                                               pads=[1, 1, 1, 1]))
+        ports = [onnx.helper.make_tensor_value_info(f"x{i}", onnx.TensorProto.FLOAT,
+                                                    [1, cls.CHANNELS, "h", "w"])
+                 for i in (0, cls.LAYERS)]
+        graph = onnx.helper.make_graph(nodes, "deep", ports[:1], ports[1:], weights)
+        cls.content = onnx.helper.make_model(graph, ir_version=8, opset_imports=[
+            onnx.helper.make_opsetid("", 17)]).SerializeToString()
+        file = pathlib.Path(folder) / "deep.onnx"
+        file.write_bytes(cls.content)
+        support.add_model(folder, "deep", file)
+        file.unlink()
+
+    def test_its_plans_have_room(self):
+        client = triton.InferenceServerClient(self.server.address,
+                                              network_timeout=support.ANSWER_SECONDS)
+        self.addCleanup(client.close)
+        x = np.random.default_rng(3).normal(0, 1, (1, self.CHANNELS, 24, 24)).astype(np.float32)
+        tensor = triton.InferInput("x0", x.shape, "FP32")
+        tensor.set_data_from_numpy(x)
+        got = client.infer("deep", [tensor]).as_numpy(f"x{self.LAYERS}")
+        want, = onnxruntime.InferenceSession(self.content).run(None, {"x0": x})
+        self.assertLessEqual(float(np.abs(got - want).max() / np.ptp(want)), OF_RANGE)
 
 
 if __name__ == "__main__":

@@ -167,7 +167,7 @@ struct ifd_model_options {
      *  this name. NULL: the first subgraph. Other formats have none. */
     const char *signature;
     /** Memory that one instance may take for the shapes of its requests, in a model with open
-     *  dimensions. Default 256 MiB. */
+     *  dimensions. Default 256 MiB, or eight times the file where that is more. */
     size_t shape_bytes;
     /** Asked before an instance takes such memory, and told when it gives some back: changes *held
      *  to bytes, or fails. NULL: no bound besides shape_bytes. Thread: any. */
