@@ -156,7 +156,7 @@ struct ifd_tflite_model {
 /** Verifies a file and reads its tables.
  *
  *  file:    aligned to 8 bytes.
- *  limits:  nodes, values, node_inputs and file_bytes are enforced here.
+ *  limits:  nodes, values and node_inputs are enforced here.
  *  Memory:  from arena. A crafted file may list a table many times: each time counts, and all
  *  that is read is limited to IFD_TFLITE_REUSE times the file, so that a small file cannot take
  *  much memory.
