@@ -116,6 +116,30 @@ static uint32_t transformed(struct ifd_builder *b, uint32_t x, int64_t n, int64_
     return ifd_build_reshape(b, y, shape.dim, shape.rank);
 }
 
+/* The half spectrum x [..., lines, 2] of n real numbers, as the whole: what is behind the half
+ * mirrors it, conjugated. */
+static uint32_t mirrored(struct ifd_builder *b, uint32_t x, int64_t n)
+{
+    const struct ifd_shape shape = ifd_build_desc(b, x)->shape;
+    const struct ifd_shape signs = {.rank = 2, .dim = {n, 2}};
+    const int64_t lines = shape.dim[shape.rank - 2];
+    int64_t *from = ifd_arena_take_array(b->graph->arena, (size_t)n, sizeof(*from));
+    float *table = take_table(b, n, 2);
+    if (!from || !table || lines < n / 2 + 1 || shape.dim[shape.rank - 1] != 2) {
+        return ifd_build_fail(b, IFD_INVALID, "half a spectrum of shape %s for %lld numbers",
+                              ifd_shape_text(&shape).s, (long long)n);
+    }
+    for (int64_t k = 0; k < n; k++) {
+        from[k] = k <= n / 2 ? k : n - k;
+        table[2 * k] = 1;
+        table[2 * k + 1] = k <= n / 2 ? 1 : -1;
+    }
+    const struct ifd_gather_attrs along = {.axis = (int32_t)shape.rank - 2};
+    const uint32_t pick[2] = {x, ifd_build_list(b, from, (uint32_t)n)};
+    return ifd_build_binary(b, IFD_OP_MUL, ifd_build_node(b, IFD_OP_GATHER, pick, 2, NULL, &along),
+                            table_value(b, table, &signs));
+}
+
 void ifd_onnx_dft(struct ifd_onnx_call *call, int unused)
 {
     (void)unused;
@@ -132,16 +156,23 @@ void ifd_onnx_dft(struct ifd_onnx_call *call, int unused)
                        axis);
         return;
     }
-    const int64_t n =
-        length == IFD_NONE ? shape.dim[axis] : ifd_build_int_of(b, length, "the length");
     const bool is_half = ifd_onnx_int(call, "onesided", 0) != 0;
-    if (n < 1) {
+    const bool is_inverse = ifd_onnx_int(call, "inverse", 0) != 0;
+    const int64_t n = length != IFD_NONE      ? ifd_build_int_of(b, length, "the length")
+                      : is_half && is_inverse ? 2 * (shape.dim[axis] - 1)
+                                              : shape.dim[axis];
+    if (n < 1 || n > INT32_MAX) {
         ifd_build_fail(b, IFD_INVALID, "a transform of %lld elements", (long long)n);
         return;
     }
     const uint32_t x = ifd_build_swap(b, call->input[0], axis, rank - 2);
-    const uint32_t y =
-        transformed(b, x, n, is_half ? n / 2 + 1 : n, ifd_onnx_int(call, "inverse", 0) != 0);
+    uint32_t y = IFD_NONE;
+    if (is_half && is_inverse) { /* to real numbers */
+        y = transformed(b, mirrored(b, x, n), n, n, true);
+        y = ifd_build_cut(b, y, rank - 1, 0, 1);
+    } else {
+        y = transformed(b, x, n, is_half ? n / 2 + 1 : n, is_inverse);
+    }
     call->output[0] = ifd_build_swap(b, y, axis, rank - 2);
 }
 
