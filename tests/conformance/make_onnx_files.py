@@ -547,6 +547,15 @@ def few_bits():
                     node("QuantizeLinear", "mtk")])
 
 
+def volumes():
+    grid = ("g", (RNG.integers(-44, 45, (2, 2, 3, 4, 3)) / 32).astype(F))
+    for padding in ("zeros", "border", "reflection"):
+        for mode, corners in (("linear", 0), ("linear", 1), ("nearest", 0)):
+            write(f"volume_{padding}_{mode}_{corners}",
+                  [node("GridSample", "xg", mode=mode, padding_mode=padding,
+                        align_corners=corners)], [("x", real(2, 3, 4, 5, 6)), grid], opset=20)
+
+
 def others():
     """Of com.microsoft what converters and optimizers write now and then."""
     x = real(3, 5)
@@ -683,7 +692,7 @@ def main():
     FOLDER.mkdir(exist_ok=True)
     for make in (layers, normalizations, attention, blocks, integers, qlinear, ml, narrow,
                  functions, contributed, machines, labels_and_categories, more_trees, caches,
-                 few_bits, others):
+                 few_bits, others, volumes):
         make()
 
 

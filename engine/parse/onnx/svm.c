@@ -95,9 +95,12 @@ struct pairs {
 
 static void *take(struct ifd_builder *b, uint64_t count)
 {
-    float *data = ifd_arena_take_array(b->graph->arena, (size_t)count, sizeof(float));
+    const bool has_size = count <= SIZE_MAX / sizeof(float);
+    float *data =
+        has_size ? ifd_arena_take_array(b->graph->arena, (size_t)count, sizeof(float)) : NULL;
     if (!data) {
-        b->code = ifd_arena_fail(b->graph->arena, (size_t)count * sizeof(float), b->err);
+        b->code = ifd_arena_fail(b->graph->arena,
+                                 has_size ? (size_t)count * sizeof(float) : SIZE_MAX, b->err);
         return NULL;
     }
     memset(data, 0, (size_t)count * sizeof(float));

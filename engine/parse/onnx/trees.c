@@ -22,7 +22,8 @@ void *ifd_onnx_tree_take(struct ifd_onnx_call *call, uint64_t count, size_t size
     void *data =
         count <= SIZE_MAX ? ifd_arena_take_array(call->b->graph->arena, (size_t)count, size) : NULL;
     if (!data && call->b->code == IFD_OK) {
-        call->b->code = ifd_arena_fail(call->b->graph->arena, (size_t)count * size, call->b->err);
+        const size_t bytes = count <= SIZE_MAX / size ? (size_t)count * size : SIZE_MAX;
+        call->b->code = ifd_arena_fail(call->b->graph->arena, bytes, call->b->err);
     }
     return data;
 }
