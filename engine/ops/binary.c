@@ -434,7 +434,7 @@ static bool maximum_bounds(const void *attrs, const float *number, float *ret_mi
 }
 
 DEFINE_BINARY(mul, product_infer, BINARY_NUMBERS | IFD_DTYPES_QUANT, true, NULL)
-DEFINE_BINARY(div, quotient_infer, BINARY_NUMBERS | IFD_BIT(IFD_U8), true, NULL)
+DEFINE_BINARY(div, quotient_infer, BINARY_NUMBERS | IFD_BIT(IFD_U8) | IFD_BIT(IFD_S8), true, NULL)
 DEFINE_BINARY(floor_mod, binary_infer, BINARY_NUMBERS, false, NULL)
 DEFINE_BINARY(floor_div, binary_infer, BINARY_NUMBERS, false, NULL)
 DEFINE_BINARY(pow, binary_infer, BINARY_NUMBERS, false, NULL)

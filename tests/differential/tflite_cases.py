@@ -102,6 +102,15 @@ def unary(op, types=("f32",), low=-3.0, high=3.0, same=False, fixed=None, option
     return make
 
 
+def rsqrt(rng):
+    """Of nothing below 0."""
+    case = unary("RSQRT", ("f32", "s8"), low=0.1, high=5)(rng)
+    x = case.inputs[0]
+    if x.scale:
+        x.data = np.maximum(x.data, x.np(x.zero_point[0]))
+    return case
+
+
 def pair_of_shapes(rng):
     full = shape_of(rng)
     if rng.integers(2):
@@ -136,13 +145,13 @@ def binary(op, options, types, has_activation=True, positive=False):
 
 def divide(rng):
     """LiteRT shifts the smallest quotients of bytes by more than 31 bits: not so small here."""
-    make = binary("DIV", "DivOptions", ("f32", "u8", "s32"), positive=True)
+    make = binary("DIV", "DivOptions", ("f32", "u8", "s8", "s32"), positive=True)
     case = make(rng)
     x, y = case.inputs
-    if x.dtype == "u8":
+    if x.dtype in QUANTIZED:
         x.data = np.where(np.abs(x.data.astype(int) - x.zero_point[0]) < 16,
-                          (x.data + np.uint8(32)), x.data)
-        y.data = np.where(y.data == y.zero_point[0], y.data + np.uint8(1), y.data)
+                          (x.data + x.np(32)), x.data)
+        y.data = np.where(y.data == y.zero_point[0], y.data + y.np(1), y.data)
         factor = rng.uniform(2, 60)
         case.outputs[0].scale = [float(np.float32(x.scale[0] / y.scale[0] / factor))]
     return case
@@ -706,7 +715,7 @@ CASES = {
     "EXP": unary("EXP", ("f32", "s8"), options=("ExpOptions",)),
     "LOG": unary("LOG", low=0.01, high=5),
     "SQRT": unary("SQRT", low=0, high=5),
-    "RSQRT": unary("RSQRT", low=0.1, high=5),
+    "RSQRT": rsqrt,
     "SIN": unary("SIN"), "COS": unary("COS", options=("CosOptions",)),
     "FLOOR": unary("FLOOR"), "CEIL": unary("CEIL"), "ROUND": unary("ROUND"),
     "SQUARE": unary("SQUARE", options=("SquareOptions",)),

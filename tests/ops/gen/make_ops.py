@@ -194,7 +194,7 @@ BINARY = {
     "add": (B.ADD, O.AddOptions, schema.AddOptionsT, ["u8", "s8", "s16"]),
     "sub": (B.SUB, O.SubOptions, schema.SubOptionsT, ["u8", "s8", "s16"]),
     "mul": (B.MUL, O.MulOptions, schema.MulOptionsT, ["u8", "s8", "s16"]),
-    "div": (B.DIV, O.DivOptions, schema.DivOptionsT, ["u8"]),
+    "div": (B.DIV, O.DivOptions, schema.DivOptionsT, ["u8", "s8"]),
     "floor_mod": (B.FLOOR_MOD, O.FloorModOptions, schema.FloorModOptionsT, []),
     "minimum": (B.MINIMUM, O.MaximumMinimumOptions, schema.MaximumMinimumOptionsT,
                 ["u8", "s8", "s16"]),
