@@ -116,8 +116,8 @@ static void run_where(const struct ifd_acc_step *step, const struct ifd_acc_fram
         rows *= p->dim[d];
     }
     const struct ifd_acc_range all = {0, p->dim[last]}, one = {0, 1};
-    const struct ifd_acc_range columns = rows > 1 ? all : ifd_acc_share(frame, p->dim[last], 64);
-    const struct ifd_acc_range range = rows > 1 ? ifd_acc_share(frame, rows, 1) : one;
+    const struct ifd_acc_range columns = rows == 1 ? ifd_acc_share(frame, p->dim[last], 64) : all;
+    const struct ifd_acc_range range = rows == 1 ? one : ifd_acc_share(frame, rows, 1);
     for (uint32_t i = 0; i < p->operands; i++) {
         inner[i] = p->stride[i][last];
         from[i] =
