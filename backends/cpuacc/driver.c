@@ -14,6 +14,18 @@ static bool has_text(const struct ifd_node_view *node)
     return has;
 }
 
+static bool is_empty(const struct ifd_node_view *node)
+{
+    bool is = false;
+    for (uint32_t i = 0; i < node->output_count; i++) {
+        for (uint32_t d = 0; d < node->output[i].shape.rank; d++) {
+            is = is || node->output[i].shape.dim[d] == 0;
+        }
+    }
+    return is;
+}
+
+/* Of an empty tensor other dimensions may be huge: reference kernels know that. */
 const struct ifd_acc_driver *ifd_acc_driver(const struct ifd_node_view *node,
                                             struct ifd_err *reason)
 {
@@ -22,7 +34,8 @@ const struct ifd_acc_driver *ifd_acc_driver(const struct ifd_node_view *node,
 #include "backends/cpuacc/ops/op_list.inc"
 #undef DRIVER
     };
-    const struct ifd_acc_driver *own = (unsigned)node->op < IFD_OP_COUNT ? drivers[node->op] : NULL;
+    const bool has_own = (unsigned)node->op < IFD_OP_COUNT && !is_empty(node);
+    const struct ifd_acc_driver *own = has_own ? drivers[node->op] : NULL;
     if (has_text(node)) {
         ifd_fail(reason, IFD_UNSUPPORTED, "texts are left to the reference");
         return NULL;

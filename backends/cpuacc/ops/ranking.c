@@ -142,7 +142,7 @@ TOP_K(s32, int32_t)
 static void run_top_k(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame)
 {
     const struct top_k_params *p = step->params;
-    const struct ifd_acc_range range = ifd_acc_share(frame, p->rows, 1);
+    const struct ifd_acc_range range = ifd_acc_share(frame, p->k > 0 ? p->rows : 0, 1);
     const uint8_t *in = ifd_acc_in(step, frame, 0);
     uint8_t *out = ifd_acc_out(step, frame);
     void *indices = ifd_acc_more_out(step, frame, 0);
