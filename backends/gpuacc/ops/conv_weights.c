@@ -56,7 +56,9 @@ enum ifd_code ifd_gpu_conv_constants(struct ifd_gpu_lowering *lowering,
 {
     const bool is_q8 = ifd_gpu_is_q8(node->output[0].dtype);
     const bool is_f16 = ifd_gpu_has_f16_weights(lowering, node);
-    if (is_q8 && lowering->device->info.dot && ifd_gpu_conv_group_in(layer) % 4 == 0) {
+    /* of a transposed one no pixel sees all taps, which the bias of dot products counts on */
+    if (is_q8 && lowering->device->info.dot && !layer->is_transposed &&
+        ifd_gpu_conv_group_in(layer) % 4 == 0) {
         const struct ifd_gpu_dot_size size = {layer->out_c, ifd_gpu_conv_weights_row(layer),
                                               ifd_gpu_conv_taps(layer) *
                                                   ifd_gpu_conv_group_in(layer)};
