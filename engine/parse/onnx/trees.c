@@ -30,7 +30,8 @@ void *ifd_onnx_tree_take(struct ifd_onnx_call *call, uint64_t count, size_t size
 
 /* ---- how deep they are ---- */
 
-/* From the roots down, level by level. Each node is reached once, for it has one parent. */
+/* From the roots down, level by level. Each node with children is reached once: the nodes of a set
+ * of members lead to the same one, which counts behind the last of them. */
 static bool measure(struct ifd_onnx_call *call, struct ifd_onnx_forest *f)
 {
     uint32_t *level = ifd_onnx_tree_take(call, (uint64_t)f->count + f->trees, sizeof(*level));
@@ -47,6 +48,9 @@ static bool measure(struct ifd_onnx_call *call, struct ifd_onnx_forest *f)
             struct ifd_onnx_tree_node *n = &f->node[level[begin]];
             n->is_reached = true;
             for (uint32_t k = 0; k < 2 && n->child[0] != NONE; k++) {
+                if (k == 0 && f->node[n->child[1]].child[0] == n->child[0]) {
+                    continue;
+                }
                 if (f->node[n->child[k]].child[0] != NONE) {
                     level[count++] = n->child[k];
                 } else {

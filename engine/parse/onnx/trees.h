@@ -32,8 +32,10 @@ struct ifd_onnx_tree_node {
 };
 
 struct ifd_onnx_forest {
-    struct ifd_onnx_tree_node *node; /* no node that has children is the child of two */
-    float *weight;                   /* [leaves][results] */
+    /* No node that has children is the child of two, but for the first child of nodes of which each
+     * is the second child of the one before. */
+    struct ifd_onnx_tree_node *node;
+    float *weight; /* [leaves][results] */
     uint32_t count, trees, leaves, depth;
 };
 

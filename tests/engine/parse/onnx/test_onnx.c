@@ -1,5 +1,6 @@
 /* ONNX files written byte by byte: what is accepted, what is refused, and in which words. What
  * networks compute is tests/acceptance/test_networks.py's. */
+#include <math.h>
 #include <string.h>
 
 #include "engine/base/str.h"
@@ -128,6 +129,42 @@ static void expect_refused(const struct message *m, enum ifd_code code, const ch
                 &err);
     EXPECT_HAS(err.text, part);
     EXPECT(strchr(err.text, '\n') == NULL);
+}
+
+/* ---- attributes ---- */
+
+static void add_ints(struct message *node, const char *name, const int64_t *value, size_t count)
+{
+    struct message a = {.size = 0};
+    text(&a, 1, name);
+    for (size_t i = 0; i < count; i++) {
+        number(&a, 8, (uint64_t)value[i]);
+    }
+    inner(node, 5, &a);
+}
+
+/* A tensor as a constant of a graph (field 5), or named as an attribute of a node. */
+static struct message tensor(const char *name, int type, const int64_t *dim, const void *data,
+                             size_t size)
+{
+    struct message m = {.size = 0};
+    for (; *dim != 0; dim++) {
+        number(&m, 1, (uint64_t)*dim);
+    }
+    number(&m, 2, (uint64_t)type);
+    text(&m, 8, name);
+    bytes(&m, 9, data, size);
+    return m;
+}
+
+static void add_list(struct message *node, const char *name, int type, const void *data,
+                     int64_t count, size_t size)
+{
+    const struct message list = tensor("", type, (const int64_t[]){count, 0}, data, size);
+    struct message a = {.size = 0};
+    text(&a, 1, name);
+    inner(&a, 5, &list);
+    inner(node, 5, &a);
 }
 
 /* ---- tests ---- */
@@ -544,6 +581,63 @@ static void fewer_than_no_random_numbers_are_refused(void)
     expect_refused(&m, IFD_CORRUPT, "attribute \"shape\" has the number -5");
 }
 
+/* Reads a model whose one output is constant. Give back: the arena. */
+static struct ifd_bytes constant_output(const struct message *m, struct ifd_arena *arena)
+{
+    const struct ifd_parse_options options = {.limits = &parse_limits};
+    struct ifd_parsed parsed = {0};
+    struct ifd_graph graph;
+    struct ifd_err err = {0};
+    ifd_arena_init(arena, ifd_alloc_system(), 0);
+    ifd_graph_init(&graph, arena);
+    REQUIRE_OK(ifd_parse((struct ifd_bytes){.data = m->data, .size = m->size}, &options, &graph,
+                         &parsed, &err),
+               &err);
+    REQUIRE(graph.output_count == 1 && graph.value[graph.output[0]].is_constant);
+    return graph.value[graph.output[0]].data;
+}
+
+static void trees_may_grow_behind_sets_of_members(void)
+{
+    enum { NODES = 6, MEMBERS = 10 };
+    static const int64_t rows_by_one[] = {3, 1, 0}, zeros[NODES] = {0},
+                         yes[NODES] = {1, 2, 3, 4, 5, 1}, is_leaf[NODES] = {0, 0, 0, 0, 0, 1},
+                         ones[NODES] = {1, 1, 1, 1, 1, 1};
+    static const float x[3] = {MEMBERS, 1, 0.5F}, splits[NODES] = {0}, weights[2] = {-1, 7};
+    static const uint8_t modes[NODES] = {6, 6, 6, 6, 6, 6};
+    float member[NODES * (MEMBERS + 1)];
+    for (int i = 0; i < NODES * (MEMBERS + 1); i++) {
+        const int place = i % (MEMBERS + 1);
+        member[i] = place == MEMBERS ? NAN : (float)(1 + place);
+    }
+    struct message g = {.size = 0}, n = node("TreeEnsemble", "x", NULL, "y"), set = {.size = 0};
+    const struct message given = tensor("x", 1, rows_by_one, x, sizeof(x));
+    const struct message y = port("y", 1, rows_by_one);
+    text(&n, 7, "ai.onnx.ml");
+    add_ints(&n, "nodes_featureids", zeros, NODES);
+    add_ints(&n, "nodes_truenodeids", yes, NODES);
+    add_ints(&n, "nodes_trueleafs", is_leaf, NODES);
+    add_ints(&n, "nodes_falsenodeids", zeros, NODES);
+    add_ints(&n, "nodes_falseleafs", ones, NODES);
+    add_ints(&n, "tree_roots", zeros, 1);
+    add_ints(&n, "leaf_targetids", zeros, 2);
+    add_list(&n, "nodes_modes", 2, modes, NODES, sizeof(modes));
+    add_list(&n, "nodes_splits", 1, splits, NODES, sizeof(splits));
+    add_list(&n, "leaf_weights", 1, weights, 2, sizeof(weights));
+    add_list(&n, "membership_values", 1, member, NODES * (MEMBERS + 1), sizeof(member));
+    inner(&g, 1, &n);
+    inner(&g, 5, &given);
+    inner(&g, 12, &y);
+    struct message m = model(&g, 17);
+    text(&set, 1, "ai.onnx.ml");
+    number(&set, 2, 5);
+    inner(&m, 8, &set);
+    struct ifd_arena arena;
+    const struct ifd_bytes sums = constant_output(&m, &arena);
+    EXPECT_BYTES(sums.data, ((const float[]){7, 7, -1}), 3 * sizeof(float));
+    ifd_arena_finish(&arena);
+}
+
 static void varints_end_at_64_bits(void)
 {
     static const uint8_t longest[] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01};
@@ -579,6 +673,7 @@ int main(int argc, char **argv)
         T(a_small_file_makes_no_large_tensor),
         T(random_numbers_are_drawn_while_a_file_is_read),
         T(fewer_than_no_random_numbers_are_refused),
+        T(trees_may_grow_behind_sets_of_members),
         T(varints_end_at_64_bits),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
