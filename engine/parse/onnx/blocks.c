@@ -194,11 +194,14 @@ void ifd_onnx_gather_blocks(struct ifd_onnx_call *call, int unused)
     const bool is_plain = ifd_onnx_int(call, "gather_axis", 0) == 0 && data.shape.rank == 2 &&
                           scale.shape.rank == 2 && (axis == 1 || axis == -1);
     const int64_t columns = data.shape.dim[1] * (is_packed ? 2 : 1), blocks = scale.shape.dim[1];
+    const struct ifd_shape zeros = ifd_build_desc(b, zero)->shape;
     if (!is_plain || (bits != 4 && bits != 8) || size < 1 || size > INT32_MAX || columns < 1 ||
-        blocks != (columns + size - 1) / size || scale.shape.dim[0] != data.shape.dim[0]) {
-        ifd_build_fail(b, IFD_UNSUPPORTED, "data %s of %lld bits in blocks of %lld, scales %s",
+        blocks != (columns + size - 1) / size || scale.shape.dim[0] != data.shape.dim[0] ||
+        (zero != IFD_NONE && (zeros.rank != 2 || zeros.dim[0] != data.shape.dim[0]))) {
+        ifd_build_fail(b, IFD_UNSUPPORTED,
+                       "data %s of %lld bits in blocks of %lld, scales %s, zero points %s",
                        ifd_shape_text(&data.shape).s, (long long)bits, (long long)size,
-                       ifd_shape_text(&scale.shape).s);
+                       ifd_shape_text(&scale.shape).s, ifd_shape_text(&zeros).s);
         return;
     }
     const uint32_t at = call->input[1];

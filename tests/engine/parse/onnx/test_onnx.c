@@ -133,6 +133,14 @@ static void expect_refused(const struct message *m, enum ifd_code code, const ch
 
 /* ---- attributes ---- */
 
+static void add_int(struct message *node, const char *name, int64_t value)
+{
+    struct message a = {.size = 0};
+    text(&a, 1, name);
+    number(&a, 3, (uint64_t)value);
+    inner(node, 5, &a);
+}
+
 static void add_ints(struct message *node, const char *name, const int64_t *value, size_t count)
 {
     struct message a = {.size = 0};
@@ -638,6 +646,38 @@ static void trees_may_grow_behind_sets_of_members(void)
     ifd_arena_finish(&arena);
 }
 
+static void zero_points_without_dimensions_are_refused(void)
+{
+    static const int64_t rows[] = {2, 8, 0}, scales[] = {2, 1, 0}, list[] = {2, 0}, none[] = {0};
+    static const uint8_t packed[16] = {0}, zero[2] = {8, 8};
+    static const float scale[2] = {1, 2};
+    static const int64_t first = 0;
+    struct message g = {.size = 0}, n = {.size = 0}, set = {.size = 0};
+    const struct message parts[4] = {tensor("x", 2, rows, packed, sizeof(packed)),
+                                     tensor("at", 7, none, &first, sizeof(first)),
+                                     tensor("scales", 1, scales, scale, sizeof(scale)),
+                                     tensor("zero", 2, list, zero, sizeof(zero))};
+    const struct message y = port("y", 1, two_by_three);
+    text(&n, 1, "x");
+    text(&n, 1, "at");
+    text(&n, 1, "scales");
+    text(&n, 1, "zero");
+    text(&n, 2, "y");
+    text(&n, 4, "GatherBlockQuantized");
+    text(&n, 7, "com.microsoft");
+    add_int(&n, "block_size", 16);
+    inner(&g, 1, &n);
+    for (size_t i = 0; i < 4; i++) {
+        inner(&g, 5, &parts[i]);
+    }
+    inner(&g, 12, &y);
+    struct message m = model(&g, 17);
+    text(&set, 1, "com.microsoft");
+    number(&set, 2, 1);
+    inner(&m, 8, &set);
+    expect_refused(&m, IFD_UNSUPPORTED, "zero points [2]");
+}
+
 static void varints_end_at_64_bits(void)
 {
     static const uint8_t longest[] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01};
@@ -674,6 +714,7 @@ int main(int argc, char **argv)
         T(random_numbers_are_drawn_while_a_file_is_read),
         T(fewer_than_no_random_numbers_are_refused),
         T(trees_may_grow_behind_sets_of_members),
+        T(zero_points_without_dimensions_are_refused),
         T(varints_end_at_64_bits),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
