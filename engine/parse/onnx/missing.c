@@ -56,6 +56,17 @@ static void find_missing(struct missing *m, const struct ifd_onnx_graph *g)
     }
 }
 
+/* Nodes may have the graphs among what its attributes are if the caller does not say. */
+static void find_missing_of_function(struct missing *m, const struct ifd_onnx_local *function)
+{
+    find_missing(m, &function->graph);
+    for (uint32_t k = 0; k < function->attr_count; k++) {
+        if (function->attr[k].graph) {
+            find_missing(m, function->attr[k].graph);
+        }
+    }
+}
+
 /* A function that nobody calls may have any operators. */
 static void look_through_called(struct missing *m)
 {
@@ -65,7 +76,7 @@ static void look_through_called(struct missing *m)
         for (uint32_t i = 0; i < m->model->function_count; i++) {
             if (m->state[i] == CALLED) {
                 m->state[i] = LOOKED_THROUGH;
-                find_missing(m, &m->model->function[i].graph);
+                find_missing_of_function(m, &m->model->function[i]);
                 has_more = true;
             }
         }

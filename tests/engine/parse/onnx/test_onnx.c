@@ -678,6 +678,46 @@ static void zero_points_without_dimensions_are_refused(void)
     expect_refused(&m, IFD_UNSUPPORTED, "zero points [2]");
 }
 
+static void graphs_that_functions_bring_are_looked_through(void)
+{
+    /* F(x) = If(true) with the function's own default for both branches */
+    static const char *const branch[] = {"then_branch", "else_branch"};
+    struct message f = {.size = 0}, set = {.size = 0}, body = {.size = 0}, given = {.size = 0};
+    struct message n = node("If", "c", NULL, "y"), g = {.size = 0},
+                   call = node("F", "x", NULL, "y");
+    const struct message warp = node("Warp", "x", NULL, "z"), z = port("z", 1, two_by_three);
+    inner(&body, 1, &warp);
+    inner(&body, 12, &z);
+    text(&given, 1, "body");
+    inner(&given, 6, &body);
+    for (size_t i = 0; i < 2; i++) {
+        struct message a = {.size = 0};
+        text(&a, 1, branch[i]);
+        text(&a, 21, "body");
+        inner(&n, 5, &a);
+    }
+    const struct message c = tensor("c", 9, (const int64_t[]){0}, "\1", 1);
+    const struct message x = port("x", 1, two_by_three), y = port("y", 1, two_by_three);
+    number(&set, 2, 17);
+    text(&f, 1, "F");
+    text(&f, 4, "x");
+    text(&f, 4, "c");
+    text(&f, 5, "y");
+    inner(&f, 7, &n);
+    inner(&f, 9, &set);
+    text(&f, 10, "own");
+    inner(&f, 11, &given);
+    text(&call, 1, "c");
+    text(&call, 7, "own");
+    inner(&g, 1, &call);
+    inner(&g, 5, &c);
+    inner(&g, 11, &x);
+    inner(&g, 12, &y);
+    struct message m = model(&g, 17);
+    inner(&m, 25, &f);
+    expect_refused(&m, IFD_UNSUPPORTED, "operators that are not supported: Warp (1, first node 0)");
+}
+
 static void varints_end_at_64_bits(void)
 {
     static const uint8_t longest[] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01};
@@ -715,6 +755,7 @@ int main(int argc, char **argv)
         T(fewer_than_no_random_numbers_are_refused),
         T(trees_may_grow_behind_sets_of_members),
         T(zero_points_without_dimensions_are_refused),
+        T(graphs_that_functions_bring_are_looked_through),
         T(varints_end_at_64_bits),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
