@@ -95,10 +95,17 @@ static uint32_t text_of(struct ifd_onnx_call *call, const char *name, const char
     return ifd_onnx_texts(call->b, attr ? &attr->s : &text, &one);
 }
 
-static uint32_t number_of(struct ifd_onnx_call *call, enum ifd_dtype dtype, double number)
+/* A list of one whole number, of all 64 bits. */
+static uint32_t whole_of(struct ifd_onnx_call *call, const char *name, int64_t otherwise)
 {
-    return ifd_build_reshape(call->b, ifd_build_number(call->b, dtype, number),
-                             (const int64_t[]){1}, 1);
+    const int64_t number = ifd_onnx_int(call, name, otherwise);
+    return ifd_build_list(call->b, &number, 1);
+}
+
+static uint32_t real_of(struct ifd_onnx_call *call, const char *name, double otherwise)
+{
+    const float number = (float)ifd_onnx_f32(call, name, otherwise);
+    return ifd_onnx_floats(call->b, &number, (const int64_t[]){1}, 1);
 }
 
 void ifd_onnx_label_encoder(struct ifd_onnx_call *call, int unused)
@@ -128,8 +135,8 @@ void ifd_onnx_label_encoder(struct ifd_onnx_call *call, int unused)
         given && given->tensor
             ? ifd_build_reshape(b, ifd_onnx_constant(b, given->tensor), (const int64_t[]){1}, 1)
         : to == IFD_STR ? text_of(call, "default_string", "_Unused")
-        : to == IFD_F32 ? number_of(call, to, ifd_onnx_f32(call, "default_float", -0.0))
-                        : number_of(call, to, (double)ifd_onnx_int(call, "default_int64", -1));
+        : to == IFD_F32 ? real_of(call, "default_float", -0.0)
+                        : ifd_build_cast(b, whole_of(call, "default_int64", -1), to);
     call->output[0] = translated(call, keys, values, others);
 }
 
@@ -140,8 +147,7 @@ void ifd_onnx_category_mapper(struct ifd_onnx_call *call, int unused)
     const uint32_t texts = list_of(call, NULL, NULL, "cats_strings", NULL);
     const bool is_text = ifd_build_desc(call->b, call->input[0])->dtype == IFD_STR;
     const uint32_t others =
-        is_text ? number_of(call, IFD_S64, (double)ifd_onnx_int(call, "default_int64", -1))
-                : text_of(call, "default_string", "_Unused");
+        is_text ? whole_of(call, "default_int64", -1) : text_of(call, "default_string", "_Unused");
     call->output[0] =
         translated(call, is_text ? texts : numbers, is_text ? numbers : texts, others);
 }

@@ -151,8 +151,8 @@ static void imputer(struct ifd_onnx_call *call)
     const bool is_whole = ints && ints->int_count > 0;
     const uint32_t x = is_whole ? call->input[0] : ifd_onnx_rows(call);
     const struct ifd_shape shape = shape_of(b, x);
-    const double replaced = is_whole ? (double)ifd_onnx_int(call, "replaced_value_int64", 0)
-                                     : ifd_onnx_f32(call, "replaced_value_float", 0);
+    const int64_t whole = ifd_onnx_int(call, "replaced_value_int64", 0);
+    const double real = ifd_onnx_f32(call, "replaced_value_float", 0);
     const int64_t columns = shape.rank > 0 ? shape.dim[shape.rank - 1] : 1;
     if (is_whole && ints->int_count != 1 && ints->int_count != (uint64_t)columns) {
         ifd_build_fail(b, IFD_INVALID, "%u values for %lld columns", ints->int_count,
@@ -165,9 +165,11 @@ static void imputer(struct ifd_onnx_call *call)
         ifd_build_fail(b, IFD_INVALID, "no attribute \"imputed_value_floats\" or …\"_int64s\"");
         return;
     }
-    const uint32_t number = ifd_build_number(b, is_whole ? IFD_S64 : IFD_F32, replaced);
-    const uint32_t is_missing = isnan(replaced) ? ifd_onnx_compared(b, IFD_OP_NOT_EQUAL, x, x)
-                                                : ifd_onnx_compared(b, IFD_OP_EQUAL, x, number);
+    const uint32_t number = is_whole ? ifd_build_list(b, &whole, 1) /* all of its 64 bits */
+                                     : ifd_build_number(b, IFD_F32, real);
+    const uint32_t is_missing = !is_whole && isnan(real)
+                                    ? ifd_onnx_compared(b, IFD_OP_NOT_EQUAL, x, x)
+                                    : ifd_onnx_compared(b, IFD_OP_EQUAL, x, number);
     call->output[0] = ifd_onnx_selected(b, is_missing, values, x);
 }
 

@@ -718,6 +718,53 @@ static void graphs_that_functions_bring_are_looked_through(void)
     expect_refused(&m, IFD_UNSUPPORTED, "operators that are not supported: Warp (1, first node 0)");
 }
 
+static void numbers_of_64_bits_are_whole(void)
+{
+    /* the sentinel of what is missing, and labels of what is unknown, are no doubles */
+    static const int64_t two[] = {2, 0}, x[2] = {INT64_MIN, INT64_MAX};
+    static const struct {
+        const char *op;
+        const char *name[2];
+        int64_t number[2];
+        const char *other;
+        int64_t given, answer[2];
+    } rows[] = {
+        {"Imputer",
+         {"imputed_value_int64s", NULL},
+         {5, 0},
+         "replaced_value_int64",
+         INT64_MAX,
+         {INT64_MIN, 5}},
+        {"LabelEncoder",
+         {"keys_int64s", "values_int64s"},
+         {INT64_MIN, 5},
+         "default_int64",
+         INT64_MAX - 1,
+         {5, INT64_MAX - 1}},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct message g = {.size = 0}, n = node(rows[i].op, "x", NULL, "y"), set = {.size = 0};
+        const struct message given = tensor("x", 7, two, x, sizeof(x)), y = port("y", 7, two);
+        text(&n, 7, "ai.onnx.ml");
+        for (size_t k = 0; k < 2 && rows[i].name[k]; k++) {
+            add_ints(&n, rows[i].name[k], &rows[i].number[k], 1);
+        }
+        add_int(&n, rows[i].other, rows[i].given);
+        inner(&g, 1, &n);
+        inner(&g, 5, &given);
+        inner(&g, 12, &y);
+        struct message m = model(&g, 17);
+        text(&set, 1, "ai.onnx.ml");
+        number(&set, 2, 3);
+        inner(&m, 8, &set);
+        struct ifd_arena arena;
+        const struct ifd_bytes answer = constant_output(&m, &arena);
+        REQUIRE(answer.size == sizeof(rows[i].answer));
+        EXPECT_BYTES(answer.data, rows[i].answer, sizeof(rows[i].answer));
+        ifd_arena_finish(&arena);
+    }
+}
+
 static void varints_end_at_64_bits(void)
 {
     static const uint8_t longest[] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01};
@@ -756,6 +803,7 @@ int main(int argc, char **argv)
         T(trees_may_grow_behind_sets_of_members),
         T(zero_points_without_dimensions_are_refused),
         T(graphs_that_functions_bring_are_looked_through),
+        T(numbers_of_64_bits_are_whole),
         T(varints_end_at_64_bits),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
