@@ -11,7 +11,7 @@
 /* ---- a writer of protobuf ---- */
 
 struct message {
-    uint8_t data[4096];
+    uint8_t data[16384];
     size_t size;
 };
 
@@ -148,6 +148,14 @@ static void add_ints(struct message *node, const char *name, const int64_t *valu
     for (size_t i = 0; i < count; i++) {
         number(&a, 8, (uint64_t)value[i]);
     }
+    inner(node, 5, &a);
+}
+
+static void add_floats(struct message *node, const char *name, const float *value, size_t count)
+{
+    struct message a = {.size = 0};
+    text(&a, 1, name);
+    bytes(&a, 7, value, count * sizeof(*value));
     inner(node, 5, &a);
 }
 
@@ -765,6 +773,42 @@ static void numbers_of_64_bits_are_whole(void)
     }
 }
 
+static void probabilities_of_many_classes_are_refused(void)
+{
+    /* their iteration would end before it comes near them */
+    enum { MOST = 45 };
+    static const int64_t one_by_one[] = {1, 1, 0};
+    static const float numbers[MOST * (MOST + 1) / 2] = {0};
+    for (int64_t classes = MOST; classes <= MOST + 1; classes++) {
+        int64_t label[MOST + 1], vectors[MOST + 1] = {1};
+        for (int64_t i = 0; i < classes; i++) {
+            label[i] = i;
+        }
+        const size_t count = (size_t)classes, pairs = count * (count - 1) / 2;
+        struct message g = {.size = 0}, n = node("SVMClassifier", "x", NULL, "label"),
+                       set = {.size = 0};
+        const struct message x = port("x", 1, one_by_one), y = port("y", 1, one_by_one);
+        text(&n, 2, "y");
+        text(&n, 7, "ai.onnx.ml");
+        add_ints(&n, "classlabels_ints", label, count);
+        add_ints(&n, "vectors_per_class", vectors, count);
+        add_floats(&n, "coefficients", numbers, count - 1);
+        add_floats(&n, "support_vectors", numbers, 1);
+        add_floats(&n, "rho", numbers, pairs);
+        add_floats(&n, "prob_a", numbers, pairs);
+        add_floats(&n, "prob_b", numbers, pairs);
+        inner(&g, 1, &n);
+        inner(&g, 11, &x);
+        inner(&g, 12, &y);
+        struct message m = model(&g, 17);
+        text(&set, 1, "ai.onnx.ml");
+        number(&set, 2, 1);
+        inner(&m, 8, &set);
+        expect_refused(&m, classes == MOST ? IFD_OK : IFD_UNSUPPORTED,
+                       classes == MOST ? "" : "probabilities of 46 classes, limit 45");
+    }
+}
+
 static void varints_end_at_64_bits(void)
 {
     static const uint8_t longest[] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01};
@@ -804,6 +848,7 @@ int main(int argc, char **argv)
         T(zero_points_without_dimensions_are_refused),
         T(graphs_that_functions_bring_are_looked_through),
         T(numbers_of_64_bits_are_whole),
+        T(probabilities_of_many_classes_are_refused),
         T(varints_end_at_64_bits),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
