@@ -119,7 +119,9 @@ void ifd_onnx_begin_graph(struct ifd_onnx_call *call, const uint32_t *like, uint
     struct ifd_builder *b = call->b;
     struct ifd_graph *outer = b->graph;
     struct ifd_graph *graph = ifd_arena_take(outer->arena, sizeof(*graph));
-    *inner = (struct ifd_onnx_inner){.outer = *b,
+    *inner = (struct ifd_onnx_inner){.outer = outer,
+                                     .nhwc = b->nhwc,
+                                     .nhwc_count = b->nhwc_count,
                                      .outer_level = call->build->level,
                                      .input = ifd_onnx_take(call, count),
                                      .input_count = count};
@@ -160,9 +162,9 @@ const struct ifd_graph *ifd_onnx_end_graph(struct ifd_onnx_call *call, struct if
         main->next = graph;
     }
     call->build->level = inner->outer_level;
-    b->graph = inner->outer.graph;
-    b->nhwc = inner->outer.nhwc;
-    b->nhwc_count = inner->outer.nhwc_count;
+    b->graph = inner->outer;
+    b->nhwc = inner->nhwc;
+    b->nhwc_count = inner->nhwc_count;
     return graph;
 }
 

@@ -37,7 +37,10 @@ void ifd_onnx_capture(struct ifd_onnx_captures *c, const struct ifd_onnx_graph *
 /** A graph that is being built beside the outer one. */
 struct ifd_onnx_inner {
     struct ifd_onnx_level level;
-    struct ifd_builder outer; /* as it was */
+    /* The builder's, as they were. The builder itself is large, and graphs nest deep. */
+    struct ifd_graph *outer;
+    uint32_t *nhwc;
+    uint32_t nhwc_count;
     const struct ifd_onnx_level *outer_level;
     uint32_t *input;
     uint32_t input_count;
