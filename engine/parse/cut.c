@@ -123,6 +123,27 @@ static size_t readable_after(struct ifd_bytes file, struct ifd_bytes data)
     return is_inside ? file.size - (at - begin) - data.size : 0;
 }
 
+/* The texts of one reading may be gone before the next one's graph is. */
+static enum ifd_code copy_texts(struct ifd_arena *arena, struct ifd_bytes *texts,
+                                struct ifd_err *err)
+{
+    struct ifd_str *to = ifd_arena_take_tensor(arena, texts->size);
+    if (!to) {
+        return ifd_arena_fail(arena, texts->size, err);
+    }
+    for (size_t i = 0; i < texts->size / sizeof(*to); i++) {
+        struct ifd_str from;
+        memcpy(&from, texts->data + i * sizeof(from), sizeof(from));
+        to[i] = (struct ifd_str){.data = ifd_arena_text(arena, from.data, from.size),
+                                 .size = from.size};
+        if (!to[i].data) {
+            return ifd_arena_fail(arena, from.size, err);
+        }
+    }
+    texts->data = (const uint8_t *)to;
+    return IFD_OK;
+}
+
 enum ifd_code ifd_resume_take(struct ifd_graph *graph, struct ifd_bytes file, const char *name,
                               const struct ifd_resume_value *from, uint32_t *ret,
                               struct ifd_err *err)
@@ -131,9 +152,14 @@ enum ifd_code ifd_resume_take(struct ifd_graph *graph, struct ifd_bytes file, co
     if (!copy_quant(graph->arena, &desc.quant)) {
         return ifd_arena_fail(graph->arena, desc.quant.count * sizeof(float), err);
     }
-    const enum ifd_code code = ifd_graph_add_value(graph, name, &desc, ret, err);
+    struct ifd_bytes data = from->data;
+    size_t room = readable_after(file, data);
+    enum ifd_code code = ifd_graph_add_value(graph, name, &desc, ret, err);
+    if (code == IFD_OK && from->is_constant && desc.dtype == IFD_STR) {
+        code = copy_texts(graph->arena, &data, err);
+        room = IFD_TENSOR_PAD;
+    }
     return code == IFD_OK && from->is_constant
-               ? ifd_graph_set_constant(graph, *ret, from->data, readable_after(file, from->data),
-                                        err)
+               ? ifd_graph_set_constant(graph, *ret, data, room, err)
                : code;
 }

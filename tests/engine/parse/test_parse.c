@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "engine/parse/cut.h"
 #include "tests/support/parse_file.h"
 #include "tests/support/test.h"
 
@@ -52,6 +53,32 @@ static void a_file_beyond_the_limit_is_refused(void)
     ifd_arena_finish(&arena);
 }
 
+/* Shapes of a request may be forgotten while those behind its cut are kept. */
+static void texts_outlive_the_graph_in_front_of_a_cut(void)
+{
+    struct ifd_arena arena;
+    struct ifd_graph graph;
+    struct ifd_err err = {0};
+    char word[] = "word";
+    struct ifd_str text[2] = {{.data = word, .size = 4}, {.data = NULL, .size = 0}};
+    const struct ifd_resume_value from = {
+        .desc = {.dtype = IFD_STR, .shape = {.rank = 1, .dim = {2}}},
+        .data = {.data = (const uint8_t *)text, .size = sizeof(text)},
+        .is_constant = true};
+    uint32_t value = 0;
+    ifd_arena_init(&arena, ifd_alloc_system(), 0);
+    ifd_graph_init(&graph, &arena);
+    REQUIRE_OK(ifd_resume_take(&graph, (struct ifd_bytes){0}, "t", &from, &value, &err), &err);
+    memset(word, 'x', sizeof(word));
+    memset(text, 0, sizeof(text));
+    const struct ifd_str *kept = (const struct ifd_str *)(const void *)graph.value[value].data.data;
+    REQUIRE(graph.value[value].is_constant && graph.value[value].data.size == sizeof(text));
+    EXPECT_INT(kept[0].size, 4);
+    EXPECT_BYTES(kept[0].data, "word", 4);
+    EXPECT_INT(kept[1].size, 0);
+    ifd_arena_finish(&arena);
+}
+
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
@@ -59,6 +86,7 @@ int main(int argc, char **argv)
         T(an_onnx_beginning_alone_is_no_model),
         T(a_tflite_identifier_alone_is_no_model),
         T(a_file_beyond_the_limit_is_refused),
+        T(texts_outlive_the_graph_in_front_of_a_cut),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }
