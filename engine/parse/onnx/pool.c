@@ -16,7 +16,7 @@ static void round_up(struct ifd_onnx_window *w, const int64_t *input)
     for (uint32_t i = 0; i < w->dims; i++) {
         const int64_t reach = (w->kernel[i] - 1) * w->dilation[i] + 1;
         const int64_t span = input[i] + w->before[i] + w->after[i] - reach;
-        if (span < 0 && -span < w->stride[i] && w->dilation[i] == 1) {
+        if (span < 0 && -span < w->stride[i] && -span < w->kernel[i] && w->dilation[i] == 1) {
             w->kernel[i] += span; /* the one window there is reads what there is */
             continue;
         }
@@ -28,12 +28,26 @@ static void round_up(struct ifd_onnx_window *w, const int64_t *input)
     }
 }
 
+/* Attribute "kernel_shape"; false if it is absent, or the builder has failed. */
+static bool kernel_of(struct ifd_onnx_call *call, struct ifd_ints *ret)
+{
+    const bool has = ifd_onnx_ints(call, "kernel_shape", ret);
+    for (uint32_t i = 0; has && i < ret->count; i++) {
+        if (ret->value[i] < 1 || ret->value[i] > INT32_MAX) {
+            ifd_build_fail(call->b, IFD_UNSUPPORTED, "a window of %lld elements",
+                           (long long)ret->value[i]);
+            return false;
+        }
+    }
+    return has;
+}
+
 static bool pool_window(struct ifd_onnx_call *call, uint32_t x, struct ifd_onnx_window *ret)
 {
     const struct ifd_shape input = shape_of(call, x);
     struct ifd_ints kernel;
-    if (call->b->code != IFD_OK || !ifd_onnx_ints(call, "kernel_shape", &kernel) ||
-        input.rank < 3 || input.rank > 5 || kernel.count != input.rank - 2) {
+    if (call->b->code != IFD_OK || !kernel_of(call, &kernel) || input.rank < 3 || input.rank > 5 ||
+        kernel.count != input.rank - 2) {
         ifd_build_fail(call->b, IFD_UNSUPPORTED, "a pool over shape %s", ifd_shape_text(&input).s);
         return false;
     }
@@ -315,8 +329,8 @@ static uint32_t max_unpool(struct ifd_onnx_call *call, uint32_t x)
     const struct ifd_shape in = shape_of(call, x);
     const uint32_t given = ifd_onnx_input(call, 2);
     struct ifd_ints kernel;
-    if (in.rank < 3 || !ifd_onnx_ints(call, "kernel_shape", &kernel) ||
-        kernel.count != in.rank - 2 || kernel.count > IFD_ONNX_DIRECTIONS) {
+    if (in.rank < 3 || !kernel_of(call, &kernel) || kernel.count != in.rank - 2 ||
+        kernel.count > IFD_ONNX_DIRECTIONS) {
         return ifd_build_fail(b, IFD_INVALID, "an input of %u dimensions", in.rank);
     }
     const struct ifd_onnx_window w = ifd_onnx_window(call, kernel.count, in.dim + 2, kernel.value);
@@ -325,7 +339,11 @@ static uint32_t max_unpool(struct ifd_onnx_call *call, uint32_t x)
     for (uint32_t i = 0; i < kernel.count; i++) {
         inner.dim[2 + i] =
             (in.dim[2 + i] - 1) * w.stride[i] - w.before[i] - w.after[i] + kernel.value[i];
-        count = inner.dim[2 + i] > 0 ? count * inner.dim[2 + i] : 0;
+        const int64_t size = inner.dim[2 + i] > 0 ? inner.dim[2 + i] : 0;
+        if (__builtin_mul_overflow(count, size, &count)) {
+            return ifd_build_fail(b, IFD_TOO_LARGE, "a result of shape %s",
+                                  ifd_shape_text(&inner).s);
+        }
     }
     const struct ifd_broadcast_to_attrs zeros = {.shape = {.count = 1, .value = {count}}};
     const uint32_t zero = ifd_build_number(b, IFD_F32, 0);

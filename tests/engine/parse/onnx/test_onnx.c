@@ -809,6 +809,24 @@ static void probabilities_of_many_classes_are_refused(void)
     }
 }
 
+static void windows_of_pools_fit_32_bits(void)
+{
+    static const int64_t dims[] = {1, 1, 4, 4, 0};
+    static const int64_t sizes[] = {INT64_MIN, 0, (INT64_C(1) << 32) + 2, INT64_MAX};
+    static const char *const ops[] = {"MaxPool", "AveragePool", "LpPool"};
+    for (size_t i = 0; i < 3 * sizeof(sizes) / sizeof(sizes[0]); i++) {
+        struct message g = {.size = 0}, n = node(ops[i % 3], "x", NULL, "y");
+        const struct message x = port("x", 1, dims), y = port("y", 1, dims);
+        add_ints(&n, "kernel_shape", (const int64_t[]){2, sizes[i / 3]}, 2);
+        add_int(&n, "ceil_mode", 1);
+        inner(&g, 1, &n);
+        inner(&g, 11, &x);
+        inner(&g, 12, &y);
+        const struct message m = model(&g, 19);
+        expect_refused(&m, IFD_UNSUPPORTED, "a window of ");
+    }
+}
+
 static void varints_end_at_64_bits(void)
 {
     static const uint8_t longest[] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01};
@@ -849,6 +867,7 @@ int main(int argc, char **argv)
         T(graphs_that_functions_bring_are_looked_through),
         T(numbers_of_64_bits_are_whole),
         T(probabilities_of_many_classes_are_refused),
+        T(windows_of_pools_fit_32_bits),
         T(varints_end_at_64_bits),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
