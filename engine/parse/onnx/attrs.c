@@ -256,6 +256,9 @@ static bool describe(struct ifd_builder *b, const struct ifd_onnx_tensor *tensor
             (tensor->has_raw && tensor->raw.size % stored_bytes(tensor->type, ret->dtype) != 0)) {
             ifd_build_fail(b, IFD_CORRUPT, "constant \"%s\" of shape %s has %zu elements", name.s,
                            ifd_shape_text(&ret->shape).s, held);
+        } else if (count == 0 && !ifd_desc_fits(ret, b->tensor_bytes)) {
+            ifd_build_fail(b, IFD_TOO_LARGE, "constant \"%s\" is empty, of shape %s", name.s,
+                           ifd_shape_text(&ret->shape).s);
         }
         *ret_count = count;
     }

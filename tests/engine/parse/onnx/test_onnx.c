@@ -827,6 +827,23 @@ static void windows_of_pools_fit_32_bits(void)
     }
 }
 
+static void empty_constants_have_dimensions_of_tensors(void)
+{
+    static const int64_t dims[] = {INT64_C(1) << 62, 1, 0};
+    struct message g = {.size = 0}, w = {.size = 0}, n = node("Relu", "w", NULL, "y");
+    const struct message y = port("y", 1, dims);
+    number(&w, 1, 0);
+    number(&w, 1, (uint64_t)dims[0]);
+    number(&w, 2, 2);
+    text(&w, 8, "w");
+    bytes(&w, 9, "", 0);
+    inner(&g, 1, &n);
+    inner(&g, 5, &w);
+    inner(&g, 12, &y);
+    const struct message m = model(&g, 17);
+    expect_refused(&m, IFD_TOO_LARGE, "constant \"w\" is empty, of shape [0,");
+}
+
 static void varints_end_at_64_bits(void)
 {
     static const uint8_t longest[] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01};
@@ -868,6 +885,7 @@ int main(int argc, char **argv)
         T(numbers_of_64_bits_are_whole),
         T(probabilities_of_many_classes_are_refused),
         T(windows_of_pools_fit_32_bits),
+        T(empty_constants_have_dimensions_of_tensors),
         T(varints_end_at_64_bits),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
