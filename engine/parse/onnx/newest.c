@@ -200,6 +200,12 @@ void ifd_onnx_linear_attention(struct ifd_onnx_call *call, int unused)
     }
     const struct ifd_shape ks = shape_of(b, k);
     const int64_t n = ks.dim[0], t = ks.dim[2], dk = ks.dim[3], dv = shape_of(b, v).dim[3];
+    if (shape_of(b, q).dim[2] != t || shape_of(b, v).dim[2] != t) {
+        ifd_build_fail(b, IFD_INVALID, "%lld queries, %lld keys, %lld values",
+                       (long long)shape_of(b, q).dim[2], (long long)t,
+                       (long long)shape_of(b, v).dim[2]);
+        return;
+    }
     const uint32_t decay = has_gate ? split_heads(b, given[0], kv_heads) : IFD_NONE;
     const uint32_t beta =
         is_delta ? split_heads(b, given[1], shape_of(b, given[1]).dim[2]) : IFD_NONE;

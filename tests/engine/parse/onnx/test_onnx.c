@@ -844,6 +844,30 @@ static void empty_constants_have_dimensions_of_tensors(void)
     expect_refused(&m, IFD_TOO_LARGE, "constant \"w\" is empty, of shape [0,");
 }
 
+static void linear_attention_has_a_query_for_each_key(void)
+{
+    for (int64_t queries = 2; queries <= 4; queries++) {
+        struct message g = {.size = 0}, n = node("LinearAttention", "q", "k", "y"),
+                       rule = {.size = 0};
+        const struct message q = port("q", 1, (const int64_t[]){1, queries, 8, 0}),
+                             k = port("k", 1, (const int64_t[]){1, 3, 8, 0}),
+                             y = port("y", 1, (const int64_t[]){1, queries, 8, 0});
+        text(&n, 1, "k");
+        text(&rule, 1, "update_rule");
+        text(&rule, 4, "linear");
+        inner(&n, 5, &rule);
+        add_int(&n, "q_num_heads", 2);
+        add_int(&n, "kv_num_heads", 2);
+        inner(&g, 1, &n);
+        inner(&g, 11, &q);
+        inner(&g, 11, &k);
+        inner(&g, 12, &y);
+        const struct message m = model(&g, 27);
+        expect_refused(&m, queries == 3 ? IFD_OK : IFD_CORRUPT,
+                       queries == 3 ? "" : "queries, 3 keys, 3 values");
+    }
+}
+
 static void varints_end_at_64_bits(void)
 {
     static const uint8_t longest[] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01};
@@ -886,6 +910,7 @@ int main(int argc, char **argv)
         T(probabilities_of_many_classes_are_refused),
         T(windows_of_pools_fit_32_bits),
         T(empty_constants_have_dimensions_of_tensors),
+        T(linear_attention_has_a_query_for_each_key),
         T(varints_end_at_64_bits),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
