@@ -69,9 +69,12 @@ static uint32_t kernels(struct ifd_onnx_call *call, uint32_t x, uint32_t v)
         return product;
     }
     const uint32_t y = with(b, IFD_OP_ADD, with(b, IFD_OP_MUL, product, gamma), offset);
-    return ifd_onnx_text_is(call, "kernel_type", "POLY", false)
-               ? with(b, IFD_OP_POW, y, parameter(call, 2))
-               : ifd_build_unary(b, IFD_OP_TANH, y);
+    if (ifd_onnx_text_is(call, "kernel_type", "POLY", false)) {
+        return with(b, IFD_OP_POW, y, parameter(call, 2));
+    }
+    return ifd_onnx_text_is(call, "kernel_type", "SIGMOID", false)
+               ? ifd_build_unary(b, IFD_OP_TANH, y)
+               : ifd_build_fail(b, IFD_UNSUPPORTED, "another \"kernel_type\"");
 }
 
 /* Attribute name as a matrix of so many rows, which x multiplies; IFD_NONE: it does not fit. */

@@ -844,6 +844,35 @@ static void empty_constants_have_dimensions_of_tensors(void)
     expect_refused(&m, IFD_TOO_LARGE, "constant \"w\" is empty, of shape [0,");
 }
 
+static void kernels_of_machines_have_a_known_name(void)
+{
+    static const char *const names[] = {"LINEAR", "POLY", "RBF", "SIGMOID", "CHI2"};
+    static const int64_t one_by_one[] = {1, 1, 0};
+    static const float one[1] = {1};
+    for (size_t i = 0; i < 5; i++) {
+        struct message g = {.size = 0}, n = node("SVMRegressor", "x", NULL, "y"), set = {.size = 0},
+                       kernel = {.size = 0};
+        const struct message x = port("x", 1, one_by_one), y = port("y", 1, one_by_one);
+        text(&n, 7, "ai.onnx.ml");
+        text(&kernel, 1, "kernel_type");
+        text(&kernel, 4, names[i]);
+        inner(&n, 5, &kernel);
+        add_int(&n, "n_supports", 1);
+        add_floats(&n, "support_vectors", one, 1);
+        add_floats(&n, "coefficients", one, 1);
+        add_floats(&n, "rho", one, 1);
+        inner(&g, 1, &n);
+        inner(&g, 11, &x);
+        inner(&g, 12, &y);
+        struct message m = model(&g, 17);
+        text(&set, 1, "ai.onnx.ml");
+        number(&set, 2, 1);
+        inner(&m, 8, &set);
+        expect_refused(&m, i < 4 ? IFD_OK : IFD_UNSUPPORTED,
+                       i < 4 ? "" : "another \"kernel_type\"");
+    }
+}
+
 static void linear_attention_has_a_query_for_each_key(void)
 {
     for (int64_t queries = 2; queries <= 4; queries++) {
@@ -910,6 +939,7 @@ int main(int argc, char **argv)
         T(probabilities_of_many_classes_are_refused),
         T(windows_of_pools_fit_32_bits),
         T(empty_constants_have_dimensions_of_tensors),
+        T(kernels_of_machines_have_a_known_name),
         T(linear_attention_has_a_query_for_each_key),
         T(varints_end_at_64_bits),
     };
