@@ -22,7 +22,7 @@ KNOWN = {
     "ifd_tflite_build_variable build_once":
         "subgraphs: IFD_TFLITE_DEPTH_MAX, 8 (engine/parse/tflite/tflite.c)",
     "ifd_control_compile compile_graphs compile_graph ifd_executable_init compile_part":
-        "graphs that nodes name: as deep as the parser allows, 8",
+        "graphs that nodes name: as deep as the parser allows, 128",
     "ifd_model_drop_instance ifd_spare_destroy":
         "a spare instance has no spare itself (engine/model/spare.c)",
     "read_graph read_node read_attr read_inner": "graphs in nodes: DEPTH_MAX, 8 "
@@ -30,8 +30,8 @@ KNOWN = {
     "ifd_onnx_capture": "the same graphs, after they were read (engine/parse/onnx/inner.c)",
     "mark_used": "the same (engine/parse/onnx/cut.c)",
     "find_missing": "the same (engine/parse/onnx/missing.c)",
-    "ifd_onnx_call_local ifd_onnx_inline build_node": "functions: DEPTH_MAX, 32 "
-        "(engine/parse/onnx/functions.c)",
+    "ifd_onnx_call_local ifd_onnx_inline build_node": "graphs and functions: LEVELS_MAX, 128 "
+        "(engine/parse/onnx/onnx.c)",
     "is_default": "the same messages, after they were parsed (server/repo/fields.c)",
 }
 FOLDERS = ("engine", "backends", "api", "server")

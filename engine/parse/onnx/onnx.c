@@ -39,7 +39,8 @@ static enum ifd_code blame_node(const struct ifd_onnx_build *build, uint32_t ind
                                 enum ifd_code code)
 {
     const struct ifd_onnx_node *node = &build->scope->g->node[index];
-    if (code == IFD_OK || build->depth > 1) { /* the text has no room for all */
+    const bool is_deep = build->depth > 1 || build->levels > 4; /* the text has no room for all */
+    if (code == IFD_OK || is_deep) {
         return code;
     }
     char *text = build->err->text;
@@ -236,6 +237,9 @@ static enum ifd_code find_outputs(struct ifd_onnx_build *build, uint32_t *ret_ou
     return IFD_OK;
 }
 
+/* Graphs are nested as deep as the reader allows, but a function's graph may refer to itself. */
+#define LEVELS_MAX 128
+
 enum ifd_code ifd_onnx_inline(struct ifd_onnx_build *build, const struct ifd_onnx_graph *g,
                               const struct ifd_onnx_local *function,
                               const struct ifd_onnx_node *caller, const uint32_t *input,
@@ -248,6 +252,11 @@ enum ifd_code ifd_onnx_inline(struct ifd_onnx_build *build, const struct ifd_onn
                                    .level = build->level};
     struct ifd_onnx_scope *outer = build->scope;
     struct ifd_arena arena;
+    if (build->levels == LEVELS_MAX) {
+        return ifd_fail(build->err, IFD_TOO_LARGE,
+                        "graphs and functions are nested more than %d deep", LEVELS_MAX);
+    }
+    build->levels++;
     ifd_arena_init(&arena, build->scratch->alloc, build->scratch->cap_bytes);
     build->scope = &scope;
     enum ifd_code code = ifd_onnx_spend(
@@ -268,6 +277,7 @@ enum ifd_code ifd_onnx_inline(struct ifd_onnx_build *build, const struct ifd_onn
         code = find_outputs(build, ret_output);
     }
     build->scope = outer;
+    build->levels--;
     ifd_arena_finish(&arena);
     return code;
 }

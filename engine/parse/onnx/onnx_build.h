@@ -70,6 +70,7 @@ struct ifd_onnx_build {
     struct ifd_graph *main;
     uint32_t nodes_left;    /* of graphs of nodes (ifd_onnx_spend) */
     uint32_t depth;         /* of functions in functions */
+    uint32_t levels;        /* of graphs and functions in each other */
     bool is_exhausted;      /* nodes_left ran out */
     bool keeps_loops;       /* it did once: loops are not unrolled any more */
     struct ifd_port *input; /* per input of the graph: its shape in the file */

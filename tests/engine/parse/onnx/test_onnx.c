@@ -686,26 +686,32 @@ static void zero_points_without_dimensions_are_refused(void)
     expect_refused(&m, IFD_UNSUPPORTED, "zero points [2]");
 }
 
-static void graphs_that_functions_bring_are_looked_through(void)
+/* If(c) whose branches are the function's attribute "body" */
+static struct message chosen(const char *y)
 {
-    /* F(x) = If(true) with the function's own default for both branches */
     static const char *const branch[] = {"then_branch", "else_branch"};
-    struct message f = {.size = 0}, set = {.size = 0}, body = {.size = 0}, given = {.size = 0};
-    struct message n = node("If", "c", NULL, "y"), g = {.size = 0},
-                   call = node("F", "x", NULL, "y");
-    const struct message warp = node("Warp", "x", NULL, "z"), z = port("z", 1, two_by_three);
-    inner(&body, 1, &warp);
-    inner(&body, 12, &z);
-    text(&given, 1, "body");
-    inner(&given, 6, &body);
+    struct message n = node("If", "c", NULL, y);
     for (size_t i = 0; i < 2; i++) {
         struct message a = {.size = 0};
         text(&a, 1, branch[i]);
         text(&a, 21, "body");
         inner(&n, 5, &a);
     }
+    return n;
+}
+
+/* y = F(x, true), a function that has a graph of this node for its attribute "body" */
+static struct message model_of_body(const struct message *of_body)
+{
+    struct message f = {.size = 0}, set = {.size = 0}, body = {.size = 0}, given = {.size = 0};
+    struct message g = {.size = 0}, call = node("F", "x", "c", "y");
+    const struct message n = chosen("y"), z = port("z", 1, two_by_three);
     const struct message c = tensor("c", 9, (const int64_t[]){0}, "\1", 1);
     const struct message x = port("x", 1, two_by_three), y = port("y", 1, two_by_three);
+    inner(&body, 1, of_body);
+    inner(&body, 12, &z);
+    text(&given, 1, "body");
+    inner(&given, 6, &body);
     number(&set, 2, 17);
     text(&f, 1, "F");
     text(&f, 4, "x");
@@ -715,7 +721,6 @@ static void graphs_that_functions_bring_are_looked_through(void)
     inner(&f, 9, &set);
     text(&f, 10, "own");
     inner(&f, 11, &given);
-    text(&call, 1, "c");
     text(&call, 7, "own");
     inner(&g, 1, &call);
     inner(&g, 5, &c);
@@ -723,7 +728,23 @@ static void graphs_that_functions_bring_are_looked_through(void)
     inner(&g, 12, &y);
     struct message m = model(&g, 17);
     inner(&m, 25, &f);
-    expect_refused(&m, IFD_UNSUPPORTED, "operators that are not supported: Warp (1, first node 0)");
+    return m;
+}
+
+static void graphs_that_functions_bring_are_looked_through(void)
+{
+    const struct message relu = node("Relu", "x", NULL, "z"), warp = node("Warp", "x", NULL, "z");
+    const struct message sound = model_of_body(&relu), missing = model_of_body(&warp);
+    expect_refused(&sound, IFD_OK, "");
+    expect_refused(&missing, IFD_UNSUPPORTED,
+                   "operators that are not supported: Warp (1, first node 0)");
+}
+
+static void graphs_that_refer_to_themselves_are_refused(void)
+{
+    const struct message again = chosen("z");
+    const struct message m = model_of_body(&again);
+    expect_refused(&m, IFD_TOO_LARGE, "graphs and functions are nested more than 128 deep");
 }
 
 static void numbers_of_64_bits_are_whole(void)
@@ -935,6 +956,7 @@ int main(int argc, char **argv)
         T(trees_may_grow_behind_sets_of_members),
         T(zero_points_without_dimensions_are_refused),
         T(graphs_that_functions_bring_are_looked_through),
+        T(graphs_that_refer_to_themselves_are_refused),
         T(numbers_of_64_bits_are_whole),
         T(probabilities_of_many_classes_are_refused),
         T(windows_of_pools_fit_32_bits),
