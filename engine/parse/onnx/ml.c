@@ -50,6 +50,13 @@ uint32_t ifd_onnx_rows(struct ifd_onnx_call *call)
                                               ifd_shape_text(&shape).s);
 }
 
+/* What became of the rows of input 0, in its shape. */
+static uint32_t as_given(struct ifd_onnx_call *call, uint32_t y)
+{
+    const struct ifd_shape shape = shape_of(call->b, call->input[0]);
+    return shape.rank == 1 ? ifd_build_reshape(call->b, y, shape.dim, 1) : y;
+}
+
 /* The place of a share x in the normal distribution, by the approximation that ONNX Runtime has. */
 static uint32_t probit(struct ifd_builder *b, uint32_t x)
 {
@@ -132,7 +139,7 @@ static void normalizer(struct ifd_onnx_call *call)
     const uint32_t is_zero =
         ifd_onnx_compared(b, IFD_OP_EQUAL, norm, ifd_build_number(b, IFD_F32, 0));
     norm = ifd_onnx_selected(b, is_zero, ifd_build_number(b, IFD_F32, 1), norm);
-    call->output[0] = ifd_build_binary(b, IFD_OP_DIV, x, norm);
+    call->output[0] = as_given(call, ifd_build_binary(b, IFD_OP_DIV, x, norm));
 }
 
 static void binarizer(struct ifd_onnx_call *call)
@@ -170,7 +177,7 @@ static void imputer(struct ifd_onnx_call *call)
     const uint32_t is_missing = !is_whole && isnan(real)
                                     ? ifd_onnx_compared(b, IFD_OP_NOT_EQUAL, x, x)
                                     : ifd_onnx_compared(b, IFD_OP_EQUAL, x, number);
-    call->output[0] = ifd_onnx_selected(b, is_missing, values, x);
+    call->output[0] = as_given(call, ifd_onnx_selected(b, is_missing, values, x));
 }
 
 /* All inputs side by side, as floats. */

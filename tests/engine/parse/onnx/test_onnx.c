@@ -598,7 +598,7 @@ static void fewer_than_no_random_numbers_are_refused(void)
 }
 
 /* Reads a model whose one output is constant. Give back: the arena. */
-static struct ifd_bytes constant_output(const struct message *m, struct ifd_arena *arena)
+static struct ifd_value constant_value(const struct message *m, struct ifd_arena *arena)
 {
     const struct ifd_parse_options options = {.limits = &parse_limits};
     struct ifd_parsed parsed = {0};
@@ -610,7 +610,12 @@ static struct ifd_bytes constant_output(const struct message *m, struct ifd_aren
                          &parsed, &err),
                &err);
     REQUIRE(graph.output_count == 1 && graph.value[graph.output[0]].is_constant);
-    return graph.value[graph.output[0]].data;
+    return graph.value[graph.output[0]];
+}
+
+static struct ifd_bytes constant_output(const struct message *m, struct ifd_arena *arena)
+{
+    return constant_value(m, arena).data;
 }
 
 static void trees_may_grow_behind_sets_of_members(void)
@@ -865,6 +870,33 @@ static void empty_constants_have_dimensions_of_tensors(void)
     expect_refused(&m, IFD_TOO_LARGE, "constant \"w\" is empty, of shape [0,");
 }
 
+static void lists_of_numbers_stay_lists(void)
+{
+    static const char *const ops[] = {"Imputer", "Normalizer"};
+    static const int64_t two[] = {2, 0};
+    static const float x[2] = {-3, 6}, value = 5, answers[2][2] = {{-3, 5}, {-0.5F, 1}};
+    for (size_t i = 0; i < 2; i++) {
+        struct message g = {.size = 0}, n = node(ops[i], "x", NULL, "y"), set = {.size = 0};
+        const struct message given = tensor("x", 1, two, x, sizeof(x)), y = port("y", 1, two);
+        text(&n, 7, "ai.onnx.ml");
+        add_floats(&n, "imputed_value_floats", &value, 1);
+        add_f32(&n, "replaced_value_float", 6);
+        inner(&g, 1, &n);
+        inner(&g, 5, &given);
+        inner(&g, 12, &y);
+        struct message m = model(&g, 17);
+        text(&set, 1, "ai.onnx.ml");
+        number(&set, 2, 1);
+        inner(&m, 8, &set);
+        struct ifd_arena arena;
+        const struct ifd_value made = constant_value(&m, &arena);
+        EXPECT_INT(made.desc.shape.rank, 1);
+        REQUIRE(made.data.size == sizeof(x));
+        EXPECT_BYTES(made.data.data, answers[i], sizeof(x));
+        ifd_arena_finish(&arena);
+    }
+}
+
 static void kernels_of_machines_have_a_known_name(void)
 {
     static const char *const names[] = {"LINEAR", "POLY", "RBF", "SIGMOID", "CHI2"};
@@ -961,6 +993,7 @@ int main(int argc, char **argv)
         T(probabilities_of_many_classes_are_refused),
         T(windows_of_pools_fit_32_bits),
         T(empty_constants_have_dimensions_of_tensors),
+        T(lists_of_numbers_stay_lists),
         T(kernels_of_machines_have_a_known_name),
         T(linear_attention_has_a_query_for_each_key),
         T(varints_end_at_64_bits),
