@@ -112,6 +112,16 @@ static uint32_t mirrored(const struct volume *v, uint32_t x, int64_t size)
     return ifd_build_with(b, IFD_OP_ADD, ifd_build_binary(b, IFD_OP_MINIMUM, x, back), low);
 }
 
+#define FAR 8e6 /* in voxels, from the volume's end */
+
+/* What is no number, or far outside, is as far as it may be: 0 times its share is 0. */
+static uint32_t within_reach(struct ifd_builder *b, uint32_t x, int64_t size)
+{
+    const uint32_t is_number = ifd_onnx_compared(b, IFD_OP_EQUAL, x, x);
+    x = ifd_onnx_selected(b, is_number, x, ifd_build_number(b, IFD_F32, -FAR));
+    return ifd_build_clamp(b, x, -FAR, (double)size + FAR);
+}
+
 /* grid [n, places, 3]; k: which of the 3. */
 static struct neighbours neighbours_of(const struct volume *v, uint32_t grid, int64_t k,
                                        int64_t size)
@@ -123,6 +133,7 @@ static struct neighbours neighbours_of(const struct volume *v, uint32_t grid, in
     uint32_t x = ifd_build_reshape(b, ifd_build_cut(b, grid, 2, k, 1), flat, 2);
     x = ifd_build_with(b, IFD_OP_MUL, ifd_build_with(b, IFD_OP_ADD, x, 1), factor);
     x = v->of_corners ? x : ifd_build_with(b, IFD_OP_SUB, x, 0.5);
+    x = within_reach(b, x, size);
     x = v->is_mirror ? mirrored(v, x, size) : x;
     x = v->is_mirror || v->is_border ? ifd_build_clamp(b, x, 0, last) : x;
     struct neighbours r = {.count = v->is_nearest ? 1 : 2};

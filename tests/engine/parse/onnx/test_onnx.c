@@ -897,6 +897,31 @@ static void lists_of_numbers_stay_lists(void)
     }
 }
 
+static void places_far_outside_of_volumes_have_zeros(void)
+{
+    static const int64_t volume[] = {1, 1, 2, 2, 2, 0}, places[] = {1, 1, 1, 5, 3, 0};
+    static const float x[8] = {1, 1, 1, 1, 1, 1, 1, 1};
+    static const float grid[5][3] = {
+        {0, 0, 0}, {INFINITY, 0, 0}, {0, -INFINITY, 0}, {0, 0, NAN}, {1e30F, 0, 0}};
+    struct message g = {.size = 0}, mode = {.size = 0}, n = node("GridSample", "x", "grid", "y");
+    const struct message parts[2] = {tensor("x", 1, volume, x, sizeof(x)),
+                                     tensor("grid", 1, places, grid, sizeof(grid))};
+    const struct message y = port("y", 1, (const int64_t[]){1, 1, 1, 1, 5, 0});
+    text(&mode, 1, "mode");
+    text(&mode, 4, "linear");
+    inner(&n, 5, &mode);
+    inner(&g, 1, &n);
+    inner(&g, 5, &parts[0]);
+    inner(&g, 5, &parts[1]);
+    inner(&g, 12, &y);
+    const struct message m = model(&g, 20);
+    struct ifd_arena arena;
+    const struct ifd_bytes read = constant_output(&m, &arena);
+    REQUIRE(read.size == 5 * sizeof(float));
+    EXPECT_BYTES(read.data, ((const float[]){1, 0, 0, 0, 0}), read.size);
+    ifd_arena_finish(&arena);
+}
+
 static void kernels_of_machines_have_a_known_name(void)
 {
     static const char *const names[] = {"LINEAR", "POLY", "RBF", "SIGMOID", "CHI2"};
@@ -994,6 +1019,7 @@ int main(int argc, char **argv)
         T(windows_of_pools_fit_32_bits),
         T(empty_constants_have_dimensions_of_tensors),
         T(lists_of_numbers_stay_lists),
+        T(places_far_outside_of_volumes_have_zeros),
         T(kernels_of_machines_have_a_known_name),
         T(linear_attention_has_a_query_for_each_key),
         T(varints_end_at_64_bits),
