@@ -3,6 +3,7 @@
  * step. */
 #include "backends/cpuacc/ops/normalize.h"
 
+#include "backends/cpuacc/narrow.h"
 #include "inferd/op_attrs.h"
 
 #include <string.h>
@@ -11,6 +12,7 @@ struct normalize_params {
     size_t rows, n;
     int form; /* of enum ifd_normalize */
     float epsilon;
+    bool narrow_in, narrow_out; /* floats of 16 bits (narrow.h) */
 };
 
 /* ---- finding it ---- */
@@ -231,21 +233,51 @@ static bool find_squares(const struct ifd_acc_lowering *lowering,
 
 /* ---- running ---- */
 
+static void normalize_rows(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame,
+                           size_t rows, const float *in, float *out)
+{
+    const struct normalize_params *p = step->params;
+    step->kernels->reduce.normalize_f32(
+        &(const struct ifd_normalize_args){.rows = rows,
+                                           .n = p->n,
+                                           .in = in,
+                                           .out = out,
+                                           .form = p->form,
+                                           .epsilon = p->epsilon,
+                                           .scale = ifd_acc_in(step, frame, 1),
+                                           .shift = ifd_acc_in(step, frame, 2)});
+}
+
 static void run_normalize(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame)
 {
     const struct normalize_params *p = step->params;
     const struct ifd_acc_range range = ifd_acc_share(frame, p->rows, 1);
     const float *in = ifd_acc_in(step, frame, 0);
     float *out = ifd_acc_out(step, frame);
-    step->kernels->reduce.normalize_f32(
-        &(const struct ifd_normalize_args){.rows = range.end - range.begin,
-                                           .n = p->n,
-                                           .in = in + range.begin * p->n,
-                                           .out = out + range.begin * p->n,
-                                           .form = p->form,
-                                           .epsilon = p->epsilon,
-                                           .scale = ifd_acc_in(step, frame, 1),
-                                           .shift = ifd_acc_in(step, frame, 2)});
+    normalize_rows(step, frame, range.end - range.begin, in + range.begin * p->n,
+                   out + range.begin * p->n);
+}
+
+/* The same where the rows or the results are narrow: one row at a time is in work memory. */
+static void run_normalize_narrow(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame)
+{
+    const struct normalize_params *p = step->params;
+    const struct ifd_kern_gemm_f32 *kernels = &step->kernels->gemm_bf16;
+    const struct ifd_acc_range range = ifd_acc_share(frame, p->rows, 1);
+    const uint16_t *in = ifd_acc_in(step, frame, 0);
+    uint16_t *out = ifd_acc_out(step, frame);
+    float *wide = ifd_acc_work(step, frame);
+    for (size_t r = range.begin; r < range.end; r++) {
+        const size_t at = r * p->n;
+        if (p->narrow_in) {
+            kernels->widen(p->n, in + at, wide);
+        }
+        normalize_rows(step, frame, 1, p->narrow_in ? wide : (const float *)(const void *)in + at,
+                       p->narrow_out ? wide : (float *)(void *)out + at);
+        if (p->narrow_out) {
+            kernels->narrow(p->n, wide, out + at);
+        }
+    }
 }
 
 /* ---- compiling ---- */
@@ -265,15 +297,21 @@ enum ifd_code ifd_acc_normalize(struct ifd_acc_lowering *lowering,
     struct normalize_params *p = ifd_low_params(&lowering->base, 1, sizeof(*p));
     struct ifd_acc_draft *step = NULL;
     const uint32_t operands[] = {found.x, found.scale, found.shift};
+    const bool narrow_in = ifd_acc_is_narrow(lowering, found.x);
+    const bool narrow_out = ifd_acc_is_narrow(lowering, found.out);
+    const bool is_narrow = narrow_in || narrow_out;
     const enum ifd_code code =
-        ifd_acc_add_step(lowering, run_normalize, p, operands, 3, found.out, &step, err);
+        ifd_acc_add_step(lowering, is_narrow ? run_normalize_narrow : run_normalize, p, operands, 3,
+                         found.out, &step, err);
     if (code != IFD_OK) {
         return code;
     }
     *p = (struct normalize_params){.rows = 1,
                                    .n = (size_t)shape->dim[shape->rank - 1],
                                    .form = found.form,
-                                   .epsilon = found.epsilon};
+                                   .epsilon = found.epsilon,
+                                   .narrow_in = narrow_in,
+                                   .narrow_out = narrow_out};
     for (uint32_t d = 0; d + 1 < shape->rank; d++) {
         p->rows *= (size_t)shape->dim[d];
     }
@@ -283,5 +321,5 @@ enum ifd_code ifd_acc_normalize(struct ifd_acc_lowering *lowering,
     step->max_threads = (uint32_t)(p->rows * p->n / 4096) + 1;
     ifd_acc_name_step(lowering, "normalize_f32", 0, "%s",
                       found.form & IFD_NORMALIZE_SQUARES ? "rms_norm" : "layer_norm");
-    return IFD_OK;
+    return is_narrow ? ifd_acc_add_work(lowering, p->n * sizeof(float), err) : IFD_OK;
 }

@@ -282,11 +282,74 @@ static void what_leads_to_no_layer_keeps_its_digits(void)
     test_run_close(&run);
 }
 
+/* The mean of each row, which stays a dimension of 1. */
+static uint32_t add_mean(struct builder *b, uint32_t in)
+{
+    void *node_attrs = NULL;
+    const uint32_t out = add_node(b, IFD_OP_REDUCE_MEAN, &in, 1, &node_attrs);
+    struct ifd_reduce_attrs *attrs = node_attrs;
+    attrs->axes = (struct ifd_ints){.count = 1, .value = {3}};
+    attrs->keep_dims = true;
+    infer(b);
+    return out;
+}
+
+/* One step of CpuAcc. has_mean: the rows are centred. */
+static uint32_t add_normalization(struct builder *b, uint32_t in, bool has_mean)
+{
+    const float epsilon = 0.5f;
+    const uint32_t centred =
+        has_mean ? test_graph_op2(b->graph, IFD_OP_SUB, in, add_mean(b, in), "centred") : in;
+    const uint32_t square = test_graph_op1(b->graph, IFD_OP_SQUARE, centred, "square");
+    const uint32_t sum =
+        test_graph_op2(b->graph, IFD_OP_ADD, add_mean(b, square),
+                       test_graph_constant(b->graph, "epsilon", SHAPE(1), &epsilon), "sum");
+    return test_graph_op2(b->graph, IFD_OP_MUL, centred,
+                          test_graph_op1(b->graph, IFD_OP_RSQRT, sum, "root"), "normalized");
+}
+
+/* Between two layers rows are read and written as they are stored: the results are as near to those
+ * of the interpreter as bf16 is. */
+static void rows_are_normalized_between_layers(void)
+{
+    for (int64_t i = 0; i < 16; i++) {
+        struct builder b = {.random = {.state = (uint64_t)i + 1}};
+        struct test_run run = test_run_open(&(struct test_run_options){
+            .backend = &ifd_backend_cpuacc,
+            .model = {.max_threads = 1 + (uint32_t)(i & 1), .precision = IFD_PRECISION_BF16}});
+        b.graph = &run.model->graph;
+        const int64_t c = pick_channels(&b);
+        const uint32_t in = test_graph_f32(b.graph, "in", SHAPE(1, 9, 9, 32));
+        uint32_t value = add_conv(&b, in, c, 1, false, IFD_ACT_RELU6);
+        value = add_normalization(&b, value, (i & 2) != 0);
+        if (i & 4) {
+            value = test_graph_op2(b.graph, IFD_OP_MUL, value, add_bias(&b, c), "scaled");
+        }
+        value = add_conv(&b, value, 32, 1, false, IFD_ACT_NONE);
+        test_graph_io(b.graph, in, value);
+        test_run_input(&run, 0);
+        fill(&b, run.in.data, run.in.bytes / sizeof(float));
+        float want[9 * 9 * 32];
+        test_graph_interpret(b.graph, (const void *const[]){run.in.data}, (void *const[]){want});
+        test_run_plan(&run, 0);
+        test_run_once(&run);
+        const float *got = run.out[0].data;
+        size_t wrong = 0;
+        REQUIRE(run.out[0].bytes == sizeof(want));
+        for (size_t k = 0; k < sizeof(want) / sizeof(want[0]); k++) { /* sums of two below 20 */
+            wrong += fabsf(got[k] - want[k]) <= 40 * 0x1p-8f ? 0 : 1;
+        }
+        EXPECT_INT((int64_t)wrong, 0);
+        test_run_close(&run);
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
         T(whole_numbers_stay_exact),
         T(what_leads_to_no_layer_keeps_its_digits),
+        T(rows_are_normalized_between_layers),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }
