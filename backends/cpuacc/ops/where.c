@@ -146,11 +146,12 @@ static void run_where(const struct ifd_acc_step *step, const struct ifd_acc_fram
 
 /* ---- compiling ---- */
 
-/* Strides of an operand in the output's dimensions. leading: its only one is the first of these. */
-static void set_strides(const struct ifd_shape *shape, const struct ifd_shape *out, bool leading,
+/* Strides of an operand in the output's dimensions. rank: its own, or more: dimensions of 1 follow
+ * then. */
+static void set_strides(const struct ifd_shape *shape, uint32_t rank, const struct ifd_shape *out,
                         size_t *stride)
 {
-    const uint32_t skipped = leading ? 0 : out->rank - shape->rank;
+    const uint32_t skipped = out->rank - rank;
     size_t step = 1;
     for (uint32_t d = out->rank; d-- > 0;) {
         const bool has = d >= skipped && d - skipped < shape->rank;
@@ -228,10 +229,11 @@ static enum ifd_code where_lower(struct ifd_acc_lowering *lowering,
     }
     for (uint32_t i = 0; i < operands; i++) {
         const struct ifd_desc *desc = view->input[order[i]].desc;
+        const uint32_t rank = view->input[1].desc->shape.rank;
         const bool leading = view->op == IFD_OP_SELECT && i == 0 && attrs->leading &&
-                             desc->shape.rank == 1 && out->rank > 1;
+                             desc->shape.rank == 1 && rank > 1;
         p->bytes[i] = ifd_dtype_bytes(desc->dtype);
-        set_strides(&desc->shape, out, leading, p->stride[i]);
+        set_strides(&desc->shape, leading ? rank : desc->shape.rank, out, p->stride[i]);
     }
     merge(p);
     step->max_threads = (uint32_t)(ifd_low_desc_bytes(&view->output[0]) / 4096) + 1;

@@ -193,14 +193,17 @@ static void selected(struct trial *t)
     for (size_t i = 0; i < ELEMENTS; i++) {
         condition[i] = (uint8_t)pick(t, 0, 1);
     }
-    const bool leading = pick(t, 0, 2) == 0;
-    t->input = add_value(t, dtype, leading ? SHAPE(dim[0], dim[1], dim[2]) : part_of(t, dim), how);
-    const uint32_t chosen = constant(
-        t, add_value(t, IFD_BOOL, leading ? SHAPE(dim[0]) : part_of(t, dim), none), condition);
-    const uint32_t other = constant(
-        t, add_value(t, dtype, leading ? SHAPE(dim[0], dim[1], dim[2]) : part_of(t, dim), how),
-        NULL);
-    const bool is_first = pick(t, 0, 1) != 0;
+    const bool leading = pick(t, 0, 2) == 0, is_first = pick(t, 0, 1) != 0;
+    const uint32_t rank = (uint32_t)pick(t, 1, 3); /* of a, whose first dimension leads */
+    struct ifd_shape a = part_of(t, dim), b = part_of(t, dim), which = part_of(t, dim);
+    if (leading) {
+        a.rank = rank;
+        memcpy(a.dim, dim + 3 - rank, rank * sizeof(*dim));
+        which = SHAPE(dim[3 - rank]);
+    }
+    t->input = add_value(t, dtype, is_first ? a : b, how);
+    const uint32_t chosen = constant(t, add_value(t, IFD_BOOL, which, none), condition);
+    const uint32_t other = constant(t, add_value(t, dtype, is_first ? b : a, how), NULL);
     const uint32_t input[] = {chosen, is_first ? t->input : other, is_first ? other : t->input};
     struct ifd_node *node =
         add_node(t, IFD_OP_SELECT, input, 3, add_value(t, dtype, (struct ifd_shape){0}, how));
