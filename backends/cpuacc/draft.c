@@ -85,20 +85,33 @@ void ifd_acc_add_output(struct ifd_acc_lowering *lowering, uint32_t index, uint3
                   lowering->draft_count - 1);
 }
 
-enum ifd_code ifd_acc_add_work(struct ifd_acc_lowering *lowering, size_t bytes_per_thread,
-                               struct ifd_err *err)
+static enum ifd_code add_work(struct ifd_acc_lowering *lowering, size_t bytes_per_thread,
+                              uint32_t threads, struct ifd_err *err)
 {
     const uint32_t index = lowering->draft_count - 1;
     size_t stride = 0, bytes = 0;
     if (!ifd_size_add(bytes_per_thread, IFD_TENSOR_PAD, &stride) ||
         !ifd_size_align(stride, IFD_TENSOR_ALIGN, &stride) ||
-        !ifd_size_mul(stride, lowering->base.view->max_threads, &bytes)) {
+        !ifd_size_mul(stride, threads, &bytes)) {
         return ifd_fail(err, IFD_TOO_LARGE, "work memory of %zu bytes per thread overflows",
                         bytes_per_thread);
     }
     lowering->draft[index].work_stride = stride;
     return ifd_low_add_storage(&lowering->base, bytes, index, index, &lowering->draft[index].work,
                                err);
+}
+
+enum ifd_code ifd_acc_add_work(struct ifd_acc_lowering *lowering, size_t bytes_per_thread,
+                               struct ifd_err *err)
+{
+    return add_work(lowering, bytes_per_thread, lowering->base.view->max_threads, err);
+}
+
+enum ifd_code ifd_acc_add_work_of_one(struct ifd_acc_lowering *lowering, size_t bytes,
+                                      struct ifd_err *err)
+{
+    newest(lowering)->max_threads = 1;
+    return add_work(lowering, bytes, 1, err);
 }
 
 enum ifd_code ifd_acc_add_pack(struct ifd_acc_lowering *lowering, const void *source, size_t bytes,

@@ -64,6 +64,10 @@ void ifd_acc_add_output(struct ifd_acc_lowering *lowering, uint32_t index, uint3
 IFD_NODISCARD enum ifd_code ifd_acc_add_work(struct ifd_acc_lowering *lowering,
                                              size_t bytes_per_thread, struct ifd_err *err);
 
+/** The same for a step that one thread runs, whatever comes of it: bytes in all. */
+IFD_NODISCARD enum ifd_code ifd_acc_add_work_of_one(struct ifd_acc_lowering *lowering, size_t bytes,
+                                                    struct ifd_err *err);
+
 /** Reserves bytes of packed memory for the newest step (packing.h). pack gets the kernels as its
  *  context. */
 IFD_NODISCARD enum ifd_code ifd_acc_add_pack(struct ifd_acc_lowering *lowering, const void *source,

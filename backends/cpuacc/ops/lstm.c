@@ -48,22 +48,26 @@ struct work {
     int16_t *gate, *shown, *cell;
 };
 
-/* Takes count numbers of bytes each behind *at, aligned. */
+/* Takes count items of bytes each behind *at, aligned. *at becomes SIZE_MAX where it overflows. */
 static void *take(uint8_t *memory, size_t *at, size_t count, size_t bytes)
 {
     void *taken = memory ? memory + *at : NULL;
-    *at += (count * bytes + IFD_TENSOR_ALIGN - 1) / IFD_TENSOR_ALIGN * IFD_TENSOR_ALIGN;
+    size_t size = 0;
+    if (!ifd_size_mul(count, bytes, &size) || !ifd_size_align(size, IFD_TENSOR_ALIGN, &size) ||
+        !ifd_size_add(*at, size, at)) {
+        *at = SIZE_MAX;
+    }
     return taken;
 }
 
-/* Returns how many bytes that are. memory NULL: there is none yet. */
+/* Returns how many bytes that are, SIZE_MAX for too many. memory NULL: there is none yet. */
 static size_t lay_out(const struct lstm_params *p, uint8_t *memory, struct work *ret)
 {
-    const size_t row = p->gates * p->cells;
+    const size_t results = p->batch * p->steps * p->cells; /* fits: a tensor has so many */
     size_t at = 0;
-    ret->x = take(memory, &at, p->batch * p->steps * row, sizeof(int32_t));
-    ret->state = take(memory, &at, p->batch * row, sizeof(int32_t));
-    ret->gate = take(memory, &at, row, sizeof(int16_t));
+    ret->x = take(memory, &at, results, p->gates * sizeof(int32_t));
+    ret->state = take(memory, &at, p->batch * p->cells, p->gates * sizeof(int32_t));
+    ret->gate = take(memory, &at, p->cells, p->gates * sizeof(int16_t));
     ret->shown = take(memory, &at, p->cells, sizeof(int16_t));
     ret->cell = take(memory, &at, p->batch * p->cells, sizeof(int16_t));
     return at;
@@ -273,12 +277,11 @@ static enum ifd_code lstm_lower(struct ifd_acc_lowering *lowering,
     const size_t x = ifd_acc_sums_workspace(&p->x_sums);
     const size_t state = ifd_acc_sums_workspace(&p->state_sums);
     p->state_sums.packed = ifd_acc_sums_bytes(&p->x_sums, kernels);
-    step->max_threads = 1;
     ifd_acc_name_step(lowering, "gemm_q8",
                       (uint64_t)p->batch * p->steps * p->gates * p->cells * (p->input + p->cells),
                       "lstm");
     struct work unused;
-    code = ifd_acc_add_work(lowering, lay_out(p, NULL, &unused), err);
+    code = ifd_acc_add_work_of_one(lowering, lay_out(p, NULL, &unused), err);
     if (code == IFD_OK) {
         code = ifd_acc_add_pack(lowering, p->x_sums.weights[0],
                                 p->state_sums.packed + ifd_acc_sums_bytes(&p->state_sums, kernels),

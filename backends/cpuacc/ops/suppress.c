@@ -204,10 +204,9 @@ static enum ifd_code suppress_lower(struct ifd_acc_lowering *lowering,
         .room = (size_t)node->view.output[0].shape.dim[0],
         .attrs = attrs};
     ifd_acc_add_output(lowering, 0, node->output_value[1]);
-    step->max_threads = 1;
     ifd_acc_name_step(lowering, "", 0, "non_max_suppression");
-    return ifd_acc_add_work(lowering, (5 * (p->boxes + kept_room(p)) + p->boxes) * sizeof(float),
-                            err);
+    return ifd_acc_add_work_of_one(lowering,
+                                   (5 * (p->boxes + kept_room(p)) + p->boxes) * sizeof(float), err);
 }
 
 const struct ifd_acc_driver ifd_acc_suppress = {.takes = suppress_takes, .lower = suppress_lower};

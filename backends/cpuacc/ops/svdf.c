@@ -138,9 +138,8 @@ static enum ifd_code svdf_lower(struct ifd_acc_lowering *lowering,
     }
     init(&node->view, p);
     ifd_acc_add_output(lowering, 0, node->output_value[1]);
-    step->max_threads = 1;
     ifd_acc_name_step(lowering, "gemm_q8", (uint64_t)p->batch * p->filters * p->input, "svdf");
-    code = ifd_acc_add_work(lowering, p->batch * p->filters * sizeof(int32_t), err);
+    code = ifd_acc_add_work_of_one(lowering, p->batch * p->filters * sizeof(int32_t), err);
     if (code == IFD_OK) {
         code = ifd_acc_add_pack(lowering, p->sums.weights[0],
                                 ifd_acc_sums_bytes(&p->sums, lowering->kernels),
