@@ -2,6 +2,7 @@
  * few rows of the matrix between in the cache. The same numbers as step by step. */
 #include "backends/cpuacc/ops/attention.h"
 
+#include "backends/cpuacc/narrow.h"
 #include "inferd/op_attrs.h"
 
 #include <math.h>
@@ -58,7 +59,7 @@ static bool take_scale(const struct ifd_partition_node *node, uint32_t value, fl
     return true;
 }
 
-/* A sum with what has whole rows, one for each of the matrix or one for all. */
+/* A sum with what has whole rows of floats, one for each of the matrix or one for all. */
 static bool take_mask(const struct ifd_acc_lowering *lowering,
                       const struct ifd_partition_node *node, uint32_t value,
                       const struct ifd_shape *matrix, uint32_t *ret)
@@ -74,7 +75,7 @@ static bool take_mask(const struct ifd_acc_lowering *lowering,
            other->rank <= rank && other->dim[other->rank - 1] == matrix->dim[rank - 1] &&
            (other->dim[other->rank - 2] == 1 ||
             other->dim[other->rank - 2] == matrix->dim[rank - 2]) &&
-           ifd_low_is_ready(&lowering->base, *ret);
+           ifd_low_is_ready(&lowering->base, *ret) && !ifd_acc_is_narrow(lowering, *ret);
 }
 
 /* The second product, whose first operand is the softmax and whose matrices are as many. */

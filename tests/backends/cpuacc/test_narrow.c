@@ -132,13 +132,12 @@ static uint32_t add_pad(struct builder *b, uint32_t in)
     return out;
 }
 
-static uint32_t add_transpose(struct builder *b, uint32_t in)
+static uint32_t add_transpose(struct builder *b, uint32_t in, const int64_t perm[4])
 {
     void *attrs = NULL;
     struct ifd_err err = {0};
     const uint32_t out = add_node(b, IFD_OP_TRANSPOSE, &in, 1, &attrs);
-    REQUIRE_OK(ifd_attrs_set_ints(ifd_op_def(IFD_OP_TRANSPOSE), attrs, "perm",
-                                  (const int64_t[]){0, 2, 1, 3}, 4, &err),
+    REQUIRE_OK(ifd_attrs_set_ints(ifd_op_def(IFD_OP_TRANSPOSE), attrs, "perm", perm, 4, &err),
                &err);
     infer(b);
     return out;
@@ -158,6 +157,7 @@ static int64_t pick_channels(struct builder *b)
 /* A value of whole numbers from 0 to 6 that follows one. */
 static uint32_t add_step(struct builder *b, uint32_t in)
 {
+    static const int64_t perm[] = {0, 2, 1, 3};
     const int64_t n = pick_channels(b), c = shape_of(b, in)->dim[3];
     uint32_t out = 0;
     switch (pick(b, 0, 10)) {
@@ -185,7 +185,7 @@ static uint32_t add_step(struct builder *b, uint32_t in)
         out = add_conv(b, in, n, 1, false, IFD_ACT_RELU6);
         return clamp(b, test_graph_op2(b->graph, IFD_OP_ADD,
                                        add_conv(b, out, n, 1, false, IFD_ACT_NONE),
-                                       add_transpose(b, add_transpose(b, out)), "sum"));
+                                       add_transpose(b, add_transpose(b, out, perm), perm), "sum"));
     case 8:
         return add_conv(b, add_pad(b, add_conv(b, in, n, 1, false, IFD_ACT_RELU6)), n, 2, true,
                         IFD_ACT_RELU6);
@@ -344,12 +344,60 @@ static void rows_are_normalized_between_layers(void)
     }
 }
 
+static uint32_t add_product(struct builder *b, uint32_t x, uint32_t y)
+{
+    void *attrs = NULL;
+    const uint32_t in[] = {x, y};
+    const uint32_t out = add_node(b, IFD_OP_BATCH_MATMUL, in, 2, &attrs);
+    infer(b);
+    return out;
+}
+
+/* Attention reads a mask that a layer has made as it is stored. */
+static void a_mask_is_read_as_it_is_stored(void)
+{
+    struct builder b = {.random = {.state = 1}};
+    struct test_run run = test_run_open(&(struct test_run_options){
+        .backend = &ifd_backend_cpuacc, .model = {.precision = IFD_PRECISION_BF16}});
+    b.graph = &run.model->graph;
+    void *attrs = NULL;
+    const float factor = 0x1p-7f;
+    static const int64_t perm[] = {0, 1, 3, 2};
+    const uint32_t in = test_graph_f32(b.graph, "in", SHAPE(1, 16, 16, 32));
+    const uint32_t mask = add_conv(&b, in, 16, 1, false, IFD_ACT_RELU6);
+    const uint32_t product = add_product(&b, in, add_transpose(&b, in, perm));
+    uint32_t value =
+        test_graph_op2(b.graph, IFD_OP_MUL, product,
+                       test_graph_constant(b.graph, "factor", SHAPE(1), &factor), "scaled");
+    value = test_graph_op2(b.graph, IFD_OP_ADD, value, mask, "masked");
+    value = add_node(&b, IFD_OP_SOFTMAX, &value, 1, &attrs);
+    ((struct ifd_softmax_attrs *)attrs)->beta = 1;
+    infer(&b);
+    value = add_conv(&b, add_product(&b, value, in), 32, 1, false, IFD_ACT_NONE);
+    test_graph_io(b.graph, in, value);
+    test_run_input(&run, 0);
+    fill(&b, run.in.data, run.in.bytes / sizeof(float));
+    float want[16 * 16 * 32];
+    test_graph_interpret(b.graph, (const void *const[]){run.in.data}, (void *const[]){want});
+    test_run_plan(&run, 0);
+    test_run_once(&run);
+    const float *got = run.out[0].data;
+    size_t wrong = 0;
+    REQUIRE(run.out[0].bytes == sizeof(want));
+    for (size_t i = 0; i < sizeof(want) / sizeof(want[0]); i++) { /* sums of two up to 6 */
+        wrong += fabsf(got[i] - want[i]) <= 12 * 0x1p-8f ? 0 : 1;
+    }
+    EXPECT_INT((int64_t)wrong, 0);
+    test_run_close(&run);
+}
+
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
         T(whole_numbers_stay_exact),
         T(what_leads_to_no_layer_keeps_its_digits),
         T(rows_are_normalized_between_layers),
+        T(a_mask_is_read_as_it_is_stored),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }
