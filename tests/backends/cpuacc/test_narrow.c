@@ -282,6 +282,19 @@ static void what_leads_to_no_layer_keeps_its_digits(void)
     test_run_close(&run);
 }
 
+static uint32_t add_fully_connected(struct builder *b, uint32_t in, int64_t n)
+{
+    void *attrs = NULL;
+    const int64_t c = shape_of(b, in)->dim[3];
+    const uint32_t filter = add_filter(b, n, 1, c);
+    b->graph->value[filter].desc.shape = SHAPE(n, c);
+    const uint32_t out = add_node(b, IFD_OP_FULLY_CONNECTED,
+                                  (const uint32_t[]){in, filter, add_bias(b, n)}, 3, &attrs);
+    ((struct ifd_fully_connected_attrs *)attrs)->keep_dims = true;
+    infer(b);
+    return out;
+}
+
 /* The mean of each row, which stays a dimension of 1. */
 static uint32_t add_mean(struct builder *b, uint32_t in)
 {
@@ -325,7 +338,8 @@ static void rows_are_normalized_between_layers(void)
         if (i & 4) {
             value = test_graph_op2(b.graph, IFD_OP_MUL, value, add_bias(&b, c), "scaled");
         }
-        value = add_conv(&b, value, 32, 1, false, IFD_ACT_NONE);
+        value = i & 8 ? add_fully_connected(&b, value, 32)
+                      : add_conv(&b, value, 32, 1, false, IFD_ACT_NONE);
         test_graph_io(b.graph, in, value);
         test_run_input(&run, 0);
         fill(&b, run.in.data, run.in.bytes / sizeof(float));
