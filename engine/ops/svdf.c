@@ -143,7 +143,7 @@ static enum ifd_code svdf_ref(const struct ifd_ref_call *call, struct ifd_err *e
 {
     (void)err;
     const struct sizes s = sizes_of(call->attrs, &call->in[X]->shape, &call->in[TIME]->shape);
-    for (int64_t n = 0; n < s.batch; n++) {
+    for (int64_t n = 0; s.units > 0 && n < s.batch; n++) {
         remember(call, &s, n);
         look_back(call, &s, n);
     }
