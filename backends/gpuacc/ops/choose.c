@@ -18,11 +18,10 @@ static bool select_takes(const struct ifd_node_view *node, struct ifd_err *reaso
     return has_elements(&node->output[0], reason);
 }
 
-/* Elements from one to the next along dimension d of the result (of this rank); 0 where the operand
- * repeats. first: its only dimension lies along the result's first. */
-static int64_t step_along(const struct ifd_shape *operand, uint32_t rank, uint32_t d, bool first)
+/* Elements from one to the next along dimension d of the result; 0 where the operand repeats. more:
+ * dimensions of the result before those of the operand. */
+static int64_t step_along(const struct ifd_shape *operand, uint32_t more, uint32_t d)
 {
-    const uint32_t more = first ? 0 : rank - operand->rank;
     int64_t step = 1;
     if (d < more || d - more >= operand->rank || operand->dim[d - more] == 1) {
         return 0;
@@ -39,7 +38,8 @@ static enum ifd_code select_lower(struct ifd_gpu_lowering *lowering,
     const struct ifd_select_attrs *attrs = node->view.attrs;
     const struct ifd_shape *out = &node->view.output[0].shape;
     const size_t count = ifd_gpu_elements(out);
-    const bool first = attrs->leading && node->view.input[0].desc->shape.rank == 1;
+    const uint32_t rank = node->view.input[1].desc->shape.rank;
+    const bool leads = attrs->leading && node->view.input[0].desc->shape.rank == 1 && rank > 1;
     struct ifd_gpu_call call = ifd_gpu_call(IFD_GPU_choose);
     ifd_gpu_define(&call, "#define ELEMENT %s\n#define RANK %u\n",
                    ifd_gpu_element_type(ifd_dtype_bytes(node->view.output[0].dtype)), out->rank);
@@ -54,7 +54,8 @@ static enum ifd_code select_lower(struct ifd_gpu_lowering *lowering,
         ifd_gpu_int(&call, exists ? out->dim[d] : 1);
         for (uint32_t k = 0; k < 3; k++) {
             const struct ifd_shape *operand = &node->view.input[k].desc->shape;
-            ifd_gpu_int(&call, exists ? step_along(operand, out->rank, d, k == 0 && first) : 0);
+            const uint32_t more = out->rank - (k == 0 && leads ? rank : operand->rank);
+            ifd_gpu_int(&call, exists ? step_along(operand, more, d) : 0);
         }
     }
     ifd_gpu_items(&call, count, 1, 1);

@@ -1,4 +1,5 @@
-/* Operators that share a constant of indices, which means something else to each of them. */
+/* Operators that share a constant of indices, which means something else to each of them;
+ * conditions of fewer dimensions than what they choose from. */
 #include "backends/gpuacc/gpuacc.h"
 #include "engine/ir/shape.h"
 #include "inferd/op_attrs.h"
@@ -81,11 +82,33 @@ static void a_pair_names_other_elements_of_another_shape(void)
     test_run_close(&t);
 }
 
+static void a_leading_condition_begins_where_its_operand_does(void)
+{
+    struct test_run t = begin();
+    struct ifd_graph *g = &t.model->graph;
+    const uint32_t x = test_graph_f32(g, "x", SHAPE(3, 1));
+    const float other[2 * 3 * 2] = {10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21};
+    const struct ifd_desc desc = {.dtype = IFD_BOOL, .shape = SHAPE(3)};
+    uint32_t in[] = {0, x, test_graph_constant(g, "other", SHAPE(2, 3, 2), other)};
+    REQUIRE_OK(ifd_graph_add_value(g, "condition", &desc, &in[0], NULL), NULL);
+    const struct ifd_bytes condition = {.data = (const uint8_t[]){1, 0, 1}, .size = 3};
+    REQUIRE_OK(ifd_graph_set_constant(g, in[0], condition, 0, NULL), NULL);
+    const uint32_t out = test_graph_f32(g, "chosen", SHAPE(0));
+    struct ifd_node *node = NULL;
+    REQUIRE_OK(ifd_graph_add_node(g, IFD_OP_SELECT, in, 3, &out, 1, &node, NULL), NULL);
+    ((struct ifd_select_attrs *)(uintptr_t)node->attrs)->leading = true;
+    REQUIRE_OK(ifd_graph_infer_node(g, g->node_count - 1, NULL), NULL);
+    run(&t, x, &out, 1);
+    expect(&t.out[0], (const float[]){0, 0, 12, 13, 2, 2, 0, 0, 18, 19, 2, 2}, 12);
+    test_run_close(&t);
+}
+
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
         T(the_last_of_a_row_is_not_the_last_of_a_column),
         T(a_pair_names_other_elements_of_another_shape),
+        T(a_leading_condition_begins_where_its_operand_does),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }
