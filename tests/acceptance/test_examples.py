@@ -16,7 +16,7 @@ import support
 # What a refusal must name; the models of SERVED have to be served.
 SERVED = {"simple", "simple_int8", "simple_sequence", "simple_dyna_sequence"}
 REFUSED = {
-    "simple_string": "element type 8 (string)",
+    "simple_string": "cast: input 0 of type str",
     "simple_identity": "python",
 }
 

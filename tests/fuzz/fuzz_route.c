@@ -31,7 +31,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     loopback_init(&loop, ifd_alloc_system());
     loopback_ask(&loop, methods[data[0] % 5], path, NULL, "", 0, &answer);
     const int status = answer.status;
-    MUST(status == 200 || status == 400 || status == 404 || status == 405 || status == 501);
+    MUST(status == 200 || status == 302 || status == 400 || status == 404 || status == 405 ||
+         status == 501);
+    MUST((status == 302) == (loopback_header(&answer, "Location") != NULL));
     MUST((status == 405) == (loopback_header(&answer, "Allow") != NULL));
     loopback_release(&answer);
     MUST(loop.fake.held_refs == 0 && loop.fake.held_outputs == 0 && loop.fake.job_count == 0);
