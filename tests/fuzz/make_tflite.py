@@ -1488,6 +1488,11 @@ def hlo_pad_to_nothing(m):
     m.graph["operators"][0]["more_options"]["low"] = [-9, 0]
 
 
+@bad("hlo_pad")
+def hlo_pad_of_too_much(m):
+    m.graph["operators"][0]["more_options"]["low"] = [2**63 - 1, 0]
+
+
 @bad("hlo_reduce_window")
 def hlo_reduce_window_body(m):
     m.graph["operators"][0]["more_options"]["body_subgraph"] = 4

@@ -137,12 +137,12 @@ static uint32_t extend(const struct ifd_composite *c, uint32_t x, uint32_t axis,
                        int64_t high, uint32_t value)
 {
     struct ifd_shape shape = *shape_of(c, x);
-    const int64_t n = shape.dim[axis], size = n + low + high, most = INT32_MAX;
+    const int64_t n = shape.dim[axis], most = INT32_MAX;
     int64_t cube[3];
     if (c->b->code != IFD_OK || (low == 0 && high == 0)) {
         return x;
     }
-    if (low < -n || low > most || high < -n || high > most || size < 0) {
+    if (low < -n || low > most || high < -n || high > most || n + low + high < 0) {
         return ifd_build_fail(c->b, IFD_CORRUPT,
                               "a padding of %lld and %lld for dimension %u of %s", (long long)low,
                               (long long)high, axis, ifd_shape_text(&shape).s);
@@ -157,7 +157,7 @@ static uint32_t extend(const struct ifd_composite *c, uint32_t x, uint32_t axis,
     if (high > 0) {
         part[count++] = filled(c, value, (int64_t[]){cube[0], high, cube[2]}, 3);
     }
-    shape.dim[axis] = size;
+    shape.dim[axis] = n + low + high;
     return ifd_build_reshape(c->b, join(c, part, count), shape.dim, shape.rank);
 }
 

@@ -48,6 +48,7 @@ static const struct expectation {
      "output 0 \"z\" of the model is made by no operator"},
     {"hashtable_keys", IFD_UNSUPPORTED, "2 keys of str and 3 values"},
     {"hashtable_of_no_handle", IFD_UNSUPPORTED, "input 0 is no handle that the file decides"},
+    {"hlo_pad_of_too_much", IFD_CORRUPT, "a padding of 9223372036854775807 and 0 for dimension 0"},
     {"hlo_pad_to_nothing", IFD_CORRUPT, "a padding of -9 and 0 for dimension 0 of [3,3]"},
     {"hlo_reduce_window_body", IFD_UNSUPPORTED, "a body of more than one operator"},
     {"if_condition", IFD_CORRUPT, "node 0, outputs \"y\"): no condition"},
