@@ -690,6 +690,34 @@ def hashtable():
 
 
 @good
+def found_in_loop():
+    """while (a) { x = the elements of x that are not 0; a, b = b, false; } Each turn asks how many
+    elements are not 0, and for b as a dimension."""
+    m = Model()
+    a, b = m.input("a", [], "BOOL"), m.input("b", [], "BOOL")
+    x = m.input("x", [3], shape_signature=[-1])
+    results = [m.tensor("p", [], "BOOL"), m.tensor("q", [], "BOOL"),
+               m.tensor("y", [3], shape_signature=[-1])]
+    m.op("WHILE", [a, b, x], results, "While", {"cond_subgraph": 1, "body_subgraph": 2})
+    m.output(results[2])
+    for is_body in (False, True):
+        g = Subgraph(m)
+        a, b, x = g.input("a", [], "BOOL"), g.input("b", [], "BOOL"), g.input("x", [3])
+        if not is_body:
+            g.output(a)
+            continue
+        number, dim = g.tensor("number", [], "INT32"), g.tensor("dim", [1], "INT32")
+        at, y = g.tensor("at", [1, 1], "INT64", shape_signature=[-1, 1]), g.tensor("y", [3])
+        g.op("CAST", [b], [number])
+        g.op("RESHAPE", [number, g.tensor("row", [1], "INT32", s32(1))], [dim])
+        g.op("FILL", [dim, g.tensor("one", [], data=f32(1))], [g.tensor("ones", [1])])
+        g.op("WHERE", [x], [at])
+        g.op("GATHER_ND", [x, at], [y])
+        g.output(b, g.tensor("no", [], "BOOL", b"\0"), y)
+    return m
+
+
+@good
 def hlo_pad():
     m = Model()
     x, y = m.input("x", [2, 3]), m.tensor("y", [4, 4])

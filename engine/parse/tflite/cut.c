@@ -42,11 +42,12 @@ bool ifd_tflite_can_cut(const struct ifd_tflite_build *b)
     return b->graph == b->main && b->variable_count == 0;
 }
 
-/* An operand of an operator of the model's subgraph: its tensor will be the constant. */
+/* An operand of an operator of the model's subgraph: its tensor will be the constant. Behind other
+ * questions it is none: a constant may make them needless, and their numbers would shift. */
 static bool is_operand(const struct ifd_tflite_build *b, uint32_t value)
 {
     const struct ifd_tflite_ints *input = &b->g->op[b->node].input;
-    for (uint32_t i = 0; b->depth == 0 && i < input->count; i++) {
+    for (uint32_t i = 0; b->depth == 0 && b->asked == 0 && i < input->count; i++) {
         if (input->value[i] >= 0 && b->value_of[input->value[i]] == value) {
             return true;
         }

@@ -148,6 +148,24 @@ static void branches_find_as_much_as_the_data_has(void)
     model_file_end(&f);
 }
 
+/* Of found_in_loop: the elements that are not 0, if there is a turn. */
+static void loops_find_as_much_as_the_data_has(void)
+{
+    static const float x[3] = {0, -3, 2};
+    struct model_file f;
+    model_file_begin(&f, TFLITE "good_found_in_loop.tflite", NULL);
+    for (int turn = 0; turn < 4; turn++) {
+        const bool a = turn % 2 == 1, b = turn / 2 == 1;
+        f.in[0] = tensor(IFD_BOOL, (struct ifd_shape){0}, &a, sizeof(a));
+        f.in[1] = tensor(IFD_BOOL, (struct ifd_shape){0}, &b, sizeof(b));
+        f.in[2] = tensor(IFD_F32, SHAPE(3), x, sizeof(x));
+        REQUIRE_OK(model_file_run(&f), &f.err);
+        EXPECT(ifd_shape_equal(&f.out[0].shape, &SHAPE(a ? 2 : 3)));
+        EXPECT(memcmp(f.out[0].data, a ? x + 1 : x, f.out[0].bytes) == 0);
+    }
+    model_file_end(&f);
+}
+
 /* Of sizes: y = reshape(expand(x, s)[b:k], d), all of which requests hand over. */
 static enum ifd_code run_sizes(struct model_file *f, const int64_t s[2], const int64_t b[2],
                                const int64_t k[2], const int64_t d[1])
@@ -271,6 +289,7 @@ int main(int argc, char **argv)
         T(an_operator_of_several_nodes_asks_for_its_shape),
         T(different_elements_are_found),
         T(branches_find_as_much_as_the_data_has),
+        T(loops_find_as_much_as_the_data_has),
         T(requests_hand_over_sizes),
         T(a_node_may_ask_for_computed_numbers_twice),
         T(loops_whose_values_grow_run),
