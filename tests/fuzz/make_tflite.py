@@ -690,6 +690,44 @@ def hashtable():
 
 
 @good
+def hashtables_behind_a_cut():
+    """y = 70 for each place 1 where x is not 0, 50 for place 0. A handle stands before CALL_ONCE,
+    which makes the tables in another order."""
+    m = Model()
+    x, h = m.input("x", [2], shape_signature=[-1]), m.tensor("handle", [], "RESOURCE")
+    m.op("HASHTABLE", [], [h], "Hashtable", {"table_id": 9})
+    m.op("CALL_ONCE", [], [], "CallOnce", {"init_subgraph": 1})
+    at = m.tensor("at", [1, 1], "INT64", shape_signature=[-1, 1])
+    y = m.tensor("y", [1, 1], "INT64", shape_signature=[-1, 1])
+    m.op("WHERE", [x], [at])
+    m.op("HASHTABLE_FIND", [h, at, m.tensor("others", [], "INT64", s64(-1))], [y])
+    g = Subgraph(m)
+    for table, values in ((3, s64(5, 7)), (9, s64(50, 70))):
+        h = g.tensor("handle", [], "RESOURCE")
+        g.op("HASHTABLE", [], [h], "Hashtable", {"table_id": table})
+        g.op("HASHTABLE_IMPORT", [h, g.tensor("keys", [2], "INT64", s64(0, 1)),
+                                  g.tensor("values", [2], "INT64", values)], [])
+    return m.output(y)
+
+
+@good
+def hashtable_in_branch():
+    """y = 5 if c, else 7. Each branch fills the table."""
+    m = branches(None)
+    h, n = m.tensor("handle", [], "RESOURCE"), m.tensor("n", [1], "INT64")
+    for index, value in ((1, s64(5)), (2, s64(7))):
+        g = Subgraph.of(m, index)
+        inner = g.tensor("handle", [], "RESOURCE")
+        g.op("HASHTABLE", [], [inner], "Hashtable", {"table_id": 3})
+        g.op("HASHTABLE_IMPORT", [inner, g.tensor("key", [1], "INT64", s64(1)),
+                                  g.tensor("value", [1], "INT64", value)], [])
+    m.op("HASHTABLE", [], [h], "Hashtable", {"table_id": 3})
+    m.op("HASHTABLE_FIND", [h, m.tensor("one", [1], "INT64", s64(1)),
+                            m.tensor("others", [], "INT64", s64(-1))], [n])
+    return m.output(n)
+
+
+@good
 def found_in_loop():
     """while (a) { x = the elements of x that are not 0; a, b = b, false; } Each turn asks how many
     elements are not 0, and for b as a dimension."""

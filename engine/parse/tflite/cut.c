@@ -5,7 +5,8 @@
  *
  * Subgraphs have no place to go on from: the operator of the model's subgraph that names them is
  * built anew each time. Their questions have numbers, and those that a run has answered are found
- * among the values that reading goes on with. Models with variables have no cuts. */
+ * among the values that reading goes on with. Models with variables have no cuts, nor is there one
+ * behind an operator that fills a table. */
 #include "engine/parse/cut.h"
 
 #include <string.h>
@@ -39,7 +40,7 @@ static uint32_t find_answer(const struct ifd_tflite_build *b, uint32_t question,
 
 bool ifd_tflite_can_cut(const struct ifd_tflite_build *b)
 {
-    return b->graph == b->main && b->variable_count == 0;
+    return b->graph == b->main && b->variable_count == 0 && !b->fills_tables;
 }
 
 /* An operand of an operator of the model's subgraph: its tensor will be the constant. Behind other
@@ -98,7 +99,7 @@ void ifd_tflite_cut(struct ifd_tflite_build *b, struct ifd_builder *builder, uin
         }
     } else if (builder->code == IFD_OK) {
         ifd_build_fail(builder, IFD_UNSUPPORTED,
-                       "the size of its result depends on data, beside variables");
+                       "the size of its result depends on data, beside variables or tables");
         b->is_stuck = !ifd_tflite_can_cut(b);
         b->wanted = b->is_stuck ? IFD_NONE : size;
         b->question = b->asked;

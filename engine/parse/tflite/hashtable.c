@@ -1,17 +1,17 @@
 /* Tables from keys to values (tf.lookup), which a subgraph of CALL_ONCE fills. A table is known
- * while the graph is built; its handle is a constant, the number of the table. Of these handles no
- * variable's number is as large. */
+ * while the graph is built; its handle is a constant of the file's number for the table, whatever
+ * was built before: a handle may come from in front of a cut. It is wider than a variable's. */
 #include <string.h>
 
 #include "engine/ir/shape.h"
 #include "engine/parse/tflite/composite.h"
 
-#define HANDLE   ((int32_t)1 << 24)
-#define KEYS_MAX 65536 /* each is compared with each element */
+#define HANDLE   ((int64_t)1 << 32) /* and the number */
+#define KEYS_MAX 65536              /* each is compared with each element */
 
 struct ifd_tflite_table {
     struct ifd_tflite_table *next;
-    int32_t id, handle; /* id: the file's */
+    int64_t handle;
     bool is_filled;
     struct ifd_desc key, value; /* [n] */
     struct ifd_bytes keys, values;
@@ -19,45 +19,44 @@ struct ifd_tflite_table {
 
 void ifd_composite_hashtable(struct ifd_composite *c)
 {
+    const int64_t handle = HANDLE + (uint32_t)c->options->mode;
+    c->output[0] = ifd_build_number(c->b, IFD_S64, (double)handle);
+}
+
+/* The table of a handle, which is empty when it is first asked for. */
+static struct ifd_tflite_table *table_of(const struct ifd_composite *c, int64_t handle)
+{
     struct ifd_tflite_build *build = c->build;
     struct ifd_tflite_table *table = build->table;
-    while (table && table->id != c->options->mode) {
+    while (table && table->handle != handle) {
         table = table->next;
     }
     if (!table) {
         table = ifd_arena_take(build->scratch, sizeof(*table));
         if (!table) {
             c->b->code = ifd_arena_fail(build->scratch, sizeof(*table), c->b->err);
-            return;
+            return NULL;
         }
-        *table = (struct ifd_tflite_table){
-            .next = build->table,
-            .id = c->options->mode,
-            .handle = build->table ? build->table->handle + 1 : HANDLE,
-        };
+        *table = (struct ifd_tflite_table){.next = build->table, .handle = handle};
         build->table = table;
     }
-    c->output[0] = ifd_build_number(c->b, IFD_S32, table->handle);
+    return table;
 }
 
 /* The table that input 0 is a handle of; NULL and a failure without one. */
 static struct ifd_tflite_table *find_table(const struct ifd_composite *c)
 {
-    int32_t handle = 0;
+    int64_t handle = 0;
     const struct ifd_bytes content = ifd_build_content(c->b, c->input[0]);
     if (content.size == sizeof(handle)) {
         memcpy(&handle, content.data, sizeof(handle));
     }
-    struct ifd_tflite_table *table = c->build->table;
-    while (table && table->handle != handle) {
-        table = table->next;
-    }
-    if (!table && c->b->code == IFD_OK) {
+    if (c->b->code == IFD_OK && (handle < HANDLE || handle > HANDLE + UINT32_MAX)) {
         c->build->is_stuck =
             c->build->graph != c->build->main; /* it knows no constants of others */
         ifd_build_fail(c->b, IFD_UNSUPPORTED, "input 0 is no handle that the file decides");
     }
-    return table;
+    return c->b->code == IFD_OK ? table_of(c, handle) : NULL;
 }
 
 /* As a list, which the file decides. */
@@ -75,11 +74,17 @@ static bool take_list(const struct ifd_composite *c, uint32_t input, struct ifd_
     return c->b->code == IFD_OK;
 }
 
-/* A table that has content keeps it, as in LiteRT. */
+/* A table that has content keeps it, as in LiteRT. What a graph of its own does may not happen. */
 void ifd_composite_hashtable_import(struct ifd_composite *c)
 {
+    struct ifd_tflite_build *build = c->build;
     struct ifd_tflite_table *table = ifd_composite_has_inputs(c, 3) ? find_table(c) : NULL;
     struct ifd_tflite_table filled = {.is_filled = true};
+    if (table && build->graph != build->main) {
+        build->is_stuck = true;
+        ifd_build_fail(c->b, IFD_UNSUPPORTED, "a table that a branch or a loop fills");
+        return;
+    }
     if (!table || table->is_filled || !take_list(c, 1, &filled.key, &filled.keys) ||
         !take_list(c, 2, &filled.value, &filled.values)) {
         return;
@@ -94,9 +99,9 @@ void ifd_composite_hashtable_import(struct ifd_composite *c)
         return;
     }
     filled.next = table->next;
-    filled.id = table->id;
     filled.handle = table->handle;
     *table = filled;
+    build->fills_tables = build->fills_tables || !build->is_initializing;
 }
 
 /* Inputs: table, what is looked up, what others get. */

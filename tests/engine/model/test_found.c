@@ -166,6 +166,35 @@ static void loops_find_as_much_as_the_data_has(void)
     model_file_end(&f);
 }
 
+/* Of hashtables_behind_a_cut: 50 for element 0, 70 for element 1, unless it is 0. */
+static void handles_name_the_same_table_behind_a_cut(void)
+{
+    static const float x[2] = {0, 1};
+    struct model_file f;
+    model_file_begin(&f, TFLITE "good_hashtables_behind_a_cut.tflite", NULL);
+    f.in[0] = tensor(IFD_F32, SHAPE(2), x, sizeof(x));
+    REQUIRE_OK(model_file_run(&f), &f.err);
+    EXPECT(ifd_shape_equal(&f.out[0].shape, &SHAPE(1, 1)));
+    EXPECT_INT(((const int64_t *)f.out[0].data)[0], 70);
+    model_file_end(&f);
+}
+
+/* Of hashtable_in_branch: y = 5 if c, else 7. */
+static void a_table_holds_what_the_branch_filled_it_with(void)
+{
+    static const float x[2] = {1, 2};
+    struct model_file f;
+    model_file_begin(&f, TFLITE "good_hashtable_in_branch.tflite", NULL);
+    for (int turn = 0; turn < 4; turn++) {
+        const bool c = turn % 2 == 0;
+        f.in[0] = tensor(IFD_F32, SHAPE(1, 2), x, sizeof(x));
+        f.in[1] = tensor(IFD_BOOL, (struct ifd_shape){0}, &c, sizeof(c));
+        REQUIRE_OK(model_file_run(&f), &f.err);
+        EXPECT_INT(((const int64_t *)f.out[1].data)[0], c ? 5 : 7);
+    }
+    model_file_end(&f);
+}
+
 /* Of sizes: y = reshape(expand(x, s)[b:k], d), all of which requests hand over. */
 static enum ifd_code run_sizes(struct model_file *f, const int64_t s[2], const int64_t b[2],
                                const int64_t k[2], const int64_t d[1])
@@ -290,6 +319,8 @@ int main(int argc, char **argv)
         T(different_elements_are_found),
         T(branches_find_as_much_as_the_data_has),
         T(loops_find_as_much_as_the_data_has),
+        T(handles_name_the_same_table_behind_a_cut),
+        T(a_table_holds_what_the_branch_filled_it_with),
         T(requests_hand_over_sizes),
         T(a_node_may_ask_for_computed_numbers_twice),
         T(loops_whose_values_grow_run),
