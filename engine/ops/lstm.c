@@ -93,10 +93,28 @@ static enum ifd_code check_gate(const struct ifd_infer *in, uint32_t gate, const
     return code;
 }
 
+/* What an absent input gate has: no weights of the state, no bias, no normalization. */
+static enum ifd_code check_coupled(const struct ifd_infer *in, const struct sizes *s,
+                                   struct ifd_err *err)
+{
+    static const uint32_t parts[] = {RECURRENT(INPUT_GATE), BIAS(INPUT_GATE), NORM(INPUT_GATE)};
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+        if (ifd_infer_input(in, parts[i])) {
+            return ifd_fail(err, IFD_INVALID, "lstm: input %u of an absent input gate", parts[i]);
+        }
+    }
+    return ifd_infer_input(in, PEEPHOLE(INPUT_GATE))
+               ? check_vector(in, PEEPHOLE(INPUT_GATE), IFD_S16, s->cells, err)
+               : IFD_OK;
+}
+
 static enum ifd_code check_projection(const struct ifd_infer *in, const struct sizes *s,
                                       struct ifd_err *err)
 {
     if (!ifd_infer_input(in, PROJECTION)) {
+        if (ifd_infer_input(in, PROJECTION_BIAS)) {
+            return ifd_fail(err, IFD_INVALID, "lstm: a bias of no projection");
+        }
         return s->width == s->cells
                    ? IFD_OK
                    : ifd_fail(err, IFD_INVALID, "lstm: a state of %lld for %lld cells",
@@ -189,6 +207,9 @@ static enum ifd_code lstm_infer(const struct ifd_infer *in, struct ifd_desc *out
     for (uint32_t gate = has_input_gate(in) ? INPUT_GATE : FORGET_GATE;
          code == IFD_OK && gate < GATES; gate++) {
         code = check_gate(in, gate, &s, err);
+    }
+    if (code == IFD_OK && !has_input_gate(in)) {
+        code = check_coupled(in, &s, err);
     }
     const struct ifd_shape shape = {.rank = 3, .dim = {x->dim[0], x->dim[1], s.width}};
     struct ifd_shape states[2];

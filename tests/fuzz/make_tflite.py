@@ -866,6 +866,32 @@ def sequence_lstm():
 
 
 @good
+def integer_lstm():
+    """Without an input gate; three cells make a state of two numbers."""
+    m = Model()
+
+    def s8(name, *shape, **more):
+        count = 1
+        for size in shape:
+            count *= size
+        data = None if more else bytes(i % 7 for i in range(count))
+        return m.tensor(name, shape, "INT8", data, quant(2**-7, 0), **more)
+
+    x = m.input("x", [1, 2, 4], "INT8", quantization=quant(2**-7, 0))
+    y, h = s8("y", 1, 2, 2, shape_signature=[1, 2, 2]), s8("h", 1, 2, is_variable=True)
+    cell = m.tensor("c", [1, 3], "INT16", None, quant(2**-11, 0), is_variable=True)
+    weights = [s8(f"w{g}", 3, 4) for g in range(1, 4)]
+    recurrent = [s8(f"r{g}", 3, 2) for g in range(1, 4)]
+    bias = [m.tensor(f"b{g}", [3], "INT32", s32(1, 2, 3), quant(2**-14, 0)) for g in range(1, 4)]
+    m.op("UNIDIRECTIONAL_SEQUENCE_LSTM",
+         [x, -1, *weights, -1, *recurrent, *[-1] * 3, -1, *bias, s8("p", 2, 3), -1, h, cell,
+          *[-1] * 4], [y], "UnidirectionalSequenceLstm", {"activation": "TANH"})
+    m.graph["operators"][-1]["intermediates"] = [
+        m.tensor(f"i{i}", [0], "INT8", None, quant(2**-7, 0)) for i in range(5)]
+    return m.output(y)
+
+
+@good
 def bidirectional_lstm():
     m = Model()
     x, y, z = m.input("x", [1, 2, 3]), m.tensor("y", [1, 2, 2]), m.tensor("z", [1, 2, 2])
@@ -1547,6 +1573,24 @@ def size_of_data_beside_variables(m):
     at = m.tensor("at", [1, 2], "INT64", shape_signature=[-1, 2])
     m.op("WHERE", [m.graph["outputs"][0]], [at])
     m.graph["outputs"] = [m.graph["operators"][-1]["outputs"][0]]
+
+
+@bad("integer_lstm")
+def lstm_bias_of_no_gate(m):
+    m.graph["operators"][0]["inputs"][12] = m.tensor("b0", [1], "INT32", s32(1), quant(2**-14, 0))
+
+
+@bad("integer_lstm")
+def lstm_bias_of_no_projection(m):
+    operands = m.graph["operators"][0]["inputs"]
+    operands[16], operands[17] = -1, m.tensor("q", [1], "INT32", s32(1), quant(2**-14, 0))
+    for t in tensors(m):
+        if t["name"][0] == "r":
+            t["shape"] = [3, 3]
+            m.value["buffers"][t["buffer"]]["data"] += [0] * 3
+        elif t["name"] in "yh":
+            t["shape"][-1] = 3
+            t.pop("shape_signature", None)
 
 
 @bad("hlo_pad")

@@ -61,6 +61,8 @@ static const struct expectation {
     {"input_too_large", IFD_TOO_LARGE,
      "tensor \"a\" of f32 [65536,65536] has more than 2147483647 bytes"},
     {"intermediate_index", IFD_CORRUPT, "intermediate 1 is tensor 99 of 3"},
+    {"lstm_bias_of_no_gate", IFD_CORRUPT, "lstm: input 9 of an absent input gate"},
+    {"lstm_bias_of_no_projection", IFD_CORRUPT, "lstm: a bias of no projection"},
     {"metadata_buffer", IFD_CORRUPT, "metadata \"TFLITE_METADATA\": buffer 42 of 1"},
     {"metadata_damaged", IFD_CORRUPT, "the metadata of 32 bytes is damaged"},
     {"metadata_normalization", IFD_CORRUPT, "metadata of \"x\": mean 1, deviation 0"},
