@@ -181,8 +181,9 @@ inline float4 gelu4(float4 x, float is_approximate)
 //
 // TRANSPOSED: the convolution goes from its output to its input. Lines of the result that are a
 // stride apart see the same taps, and columns, too: such pixels are a phase, which is a convolution
-// of stride 1. The work item's third index is its phase. PHASE declares count, its pixels in all
-// images, and taps, those that it sees; PIXEL and TAP are their places among all.
+// of stride 1. The work item's third index is its phase, counted by the first pixel: a stride may
+// exceed the result. PHASE declares count, its pixels in all images, and taps, those that it sees;
+// PIXEL and TAP are their places among all.
 inline int window_begin(int out, int stride, int pad)
 {
 #ifdef TRANSPOSED
@@ -204,19 +205,13 @@ inline int window_sees(int begin, int tap, int stride, int dilation, int size)
 
 #ifdef TRANSPOSED
 // Steps of a stride in n lines.
-inline int phase_size(int n, int stride) { return n > 0 ? (n + stride - 1) / stride : 0; }
-
-// The first line of a phase.
-inline int phase_begin(int phase, int stride, int pad)
-{
-    return (phase + stride - pad % stride) % stride;
-}
+inline int phase_size(int n, int stride) { return n > 0 ? (n - 1) / stride + 1 : 0; }
 
 #define PHASE                                                                                      \
-    const int phase_y = (int)get_global_id(2) / stride_x;                                          \
-    const int phase_x = (int)get_global_id(2) % stride_x;                                          \
-    const int first_y = phase_begin(phase_y, stride_y, pad_top);                                   \
-    const int first_x = phase_begin(phase_x, stride_x, pad_left);                                  \
+    const int first_y = (int)get_global_id(2) / min(stride_x, out_w);                              \
+    const int first_x = (int)get_global_id(2) % min(stride_x, out_w);                              \
+    const int phase_y = (first_y + pad_top) % stride_y;                                            \
+    const int phase_x = (first_x + pad_left) % stride_x;                                           \
     const int lines = phase_size(out_h - first_y, stride_y);                                       \
     const int columns = phase_size(out_w - first_x, stride_x);                                     \
     const int count = pixels / (out_h * out_w) * lines * columns;                                  \

@@ -84,10 +84,13 @@ static uint64_t macs(const struct ifd_gpu_conv_layer *layer)
     return pixels * layer->out_c * ifd_gpu_conv_taps(layer) * ifd_gpu_conv_group_in(layer);
 }
 
-/* 0: it is no transposed convolution. */
+/* Those that have pixels. 0: it is no transposed convolution. */
 static size_t phases(const struct ifd_gpu_conv_layer *layer)
 {
-    return layer->is_transposed ? layer->window.stride_y * layer->window.stride_x : 0;
+    const struct ifd_low_window *w = &layer->window;
+    return layer->is_transposed ? (w->stride_y < w->out_h ? w->stride_y : w->out_h) *
+                                      (w->stride_x < w->out_w ? w->stride_x : w->out_w)
+                                : 0;
 }
 
 /* Pixels that are computed alike: all, or those of the largest phase. */

@@ -374,6 +374,43 @@ static void winograd_leaves_filters_that_do_not_fit(void)
     EXPECT(!ifd_gpu_blocking_fits(four, &size, &info));
 }
 
+/* Of an image of one pixel. All pixels of the result are phases of their own; a stride has more. */
+static void phases_without_pixels_have_no_work(void)
+{
+    static const int32_t size[4] = {1, 2, 3, 1};
+    static const float x[1] = {2}, w[6] = {1, 2, 3, 4, 5, 6};
+    static struct one_node node; /* large */
+    const struct ifd_transpose_conv2d_attrs attrs = {.window = {.padding = IFD_PAD_VALID,
+                                                                .stride_h = INT32_MAX,
+                                                                .stride_w = INT32_MAX,
+                                                                .dilation_h = 1,
+                                                                .dilation_w = 1}};
+    const struct ifd_desc sizes = {.dtype = IFD_S32, .shape = {1, {4}}};
+    const struct ifd_desc image = {.dtype = IFD_F32, .shape = {4, {1, 1, 1, 1}}};
+    const struct ifd_desc result = {.dtype = IFD_F32, .shape = {4, {1, 2, 3, 1}}};
+    struct ifd_device *device = one_node_open(&ifd_backend_gpuacc);
+    struct ifd_partition *partition = NULL;
+    struct ifd_partition_info info = {0};
+    struct ifd_team *team = NULL;
+    struct ifd_err err = {0};
+    REQUIRE_OK(ifd_team_create(1, ifd_alloc_system(), &team, &err), &err);
+    one_node_init(&node, "layer", IFD_OP_TRANSPOSE_CONV2D, &attrs);
+    one_node_add_input(&node, &sizes, size, true);
+    one_node_add_input(&node, &result, w, true);
+    one_node_add_input(&node, &image, x, false);
+    one_node_add_output(&node, &result);
+    REQUIRE_OK(ifd_backend_gpuacc.compile(device, &node.view, NULL, &partition, &info, &err), &err);
+    EXPECT_INT(partition->step[0].items[2], 6);
+    ifd_backend_gpuacc.release(partition);
+    REQUIRE_OK(one_node_run(&node, &ifd_backend_gpuacc, device, team, false, &err), &err);
+    for (size_t i = 0; i < 6; i++) {
+        EXPECT_CLOSE(((const float *)node.output[0])[i], 2 * w[i], 0);
+    }
+    one_node_finish(&node);
+    ifd_team_destroy(team);
+    ifd_backend_gpuacc.close(device);
+}
+
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
@@ -384,6 +421,7 @@ int main(int argc, char **argv)
         T(an_image_of_weights_is_a_view_of_their_buffer),
         T(winograd_ranks_first_where_it_pays),
         T(winograd_leaves_filters_that_do_not_fit),
+        T(phases_without_pixels_have_no_work),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }
