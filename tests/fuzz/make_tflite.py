@@ -756,6 +756,22 @@ def found_in_loop():
 
 
 @good
+def text_called_twice():
+    """Its text is most of the file."""
+    m = Model()
+    x = m.input("x", [2], "STRING")
+    g = Subgraph(m)
+    a, b = g.input("a", [2], "STRING"), g.tensor("b", [2], "BOOL")
+    g.op("EQUAL", [a, g.tensor("text", [1], "STRING", texts(b"abc" * 2000))], [b])
+    g.output(b)
+    for name in "yz":
+        y = m.tensor(name, [2], "BOOL")
+        m.op("CALL", [x], [y], "Call", {"subgraph": 1})
+        m.output(y)
+    return m
+
+
+@good
 def hlo_pad():
     m = Model()
     x, y = m.input("x", [2, 3]), m.tensor("y", [4, 4])

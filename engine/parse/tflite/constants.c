@@ -6,6 +6,11 @@
 
 #include "engine/ir/shape.h"
 
+static enum ifd_code fail_overlap(const struct ifd_tflite_build *b)
+{
+    return ifd_fail(b->err, IFD_CORRUPT, "buffers overlap: constants add up to more than the file");
+}
+
 /* Content aligned to its elements and padded: in the file where possible, else copied once per
  * buffer. */
 static enum ifd_code align_content(struct ifd_tflite_build *b, uint32_t buffer, size_t element,
@@ -18,8 +23,7 @@ static enum ifd_code align_content(struct ifd_tflite_build *b, uint32_t buffer, 
         return IFD_OK;
     }
     if (content.size > b->copy_bytes_left) {
-        return ifd_fail(b->err, IFD_CORRUPT,
-                        "buffers overlap: constants add up to more than the file");
+        return fail_overlap(b);
     }
     uint8_t *copy = ifd_arena_take_tensor(b->graph->arena, content.size);
     if (!copy) {
@@ -226,41 +230,58 @@ static uint32_t number_at(struct ifd_bytes content, size_t i)
     return number;
 }
 
+/* The texts of a buffer, whose places are checked. */
+static enum ifd_code copy_texts(struct ifd_tflite_build *b, const struct ifd_tflite_tensor *t,
+                                struct ifd_bytes content, size_t count)
+{
+    struct ifd_arena *arena = b->graph->arena;
+    struct ifd_str *text = ifd_arena_take_tensor(arena, count * sizeof(*text));
+    if (!text) {
+        return ifd_arena_fail(arena, count * sizeof(*text), b->err);
+    }
+    for (size_t i = 0; i < count; i++) {
+        const size_t begin = number_at(content, 1 + i), end = number_at(content, 2 + i);
+        if (begin > end || end > content.size) {
+            return ifd_fail(b->err, IFD_CORRUPT, "tensor " NAME_FORMAT ": text %zu lies outside",
+                            t->name, i);
+        }
+        if (end - begin > b->copy_bytes_left) {
+            return fail_overlap(b);
+        }
+        b->copy_bytes_left -= end - begin;
+        text[i].data = ifd_arena_text(arena, (const char *)content.data + begin, end - begin);
+        text[i].size = end - begin;
+        if (!text[i].data) {
+            return ifd_arena_fail(arena, end - begin, b->err);
+        }
+    }
+    b->texts[t->buffer] =
+        (struct ifd_bytes){.data = (const uint8_t *)text, .size = count * sizeof(*text)};
+    return IFD_OK;
+}
+
 /* Their count, count + 1 places in the content, the texts. The file may be gone when a model runs:
- * they are copied. */
+ * they are copied, once per buffer. */
 static enum ifd_code take_texts(struct ifd_tflite_build *b, const struct ifd_tflite_tensor *t,
                                 const struct ifd_desc *desc, struct ifd_bytes *content)
 {
     size_t count = 0;
-    struct ifd_arena *arena = b->graph->arena;
+    enum ifd_code code = IFD_OK;
     const size_t numbers = content->size / sizeof(uint32_t);
     if (!ifd_shape_elements(&desc->shape, &count) || numbers < 2 || count > numbers - 2 ||
         number_at(*content, 0) != count) {
         return ifd_fail(b->err, IFD_CORRUPT, "tensor " NAME_FORMAT " is no list of %zu texts",
                         t->name, count);
     }
-    struct ifd_str *text = count <= b->copy_bytes_left / sizeof(uint32_t)
-                               ? ifd_arena_take_tensor(arena, count * sizeof(*text))
-                               : NULL;
-    if (!text) {
-        return ifd_arena_fail(arena, count * sizeof(*text), b->err);
-    }
-    b->copy_bytes_left -= count * sizeof(uint32_t);
-    for (size_t i = 0; i < count; i++) {
-        const size_t begin = number_at(*content, 1 + i), end = number_at(*content, 2 + i);
-        if (begin > end || end > content->size || end - begin > b->copy_bytes_left) {
-            return ifd_fail(b->err, IFD_CORRUPT, "tensor " NAME_FORMAT ": text %zu lies outside",
-                            t->name, i);
+    if (!b->texts[t->buffer].data) {
+        if (count > b->copy_bytes_left / sizeof(uint32_t)) {
+            return fail_overlap(b);
         }
-        b->copy_bytes_left -= end - begin;
-        text[i].data = ifd_arena_text(arena, (const char *)content->data + begin, end - begin);
-        text[i].size = end - begin;
-        if (!text[i].data) {
-            return ifd_arena_fail(arena, end - begin, b->err);
-        }
+        b->copy_bytes_left -= count * sizeof(uint32_t);
+        code = copy_texts(b, t, *content, count);
     }
-    *content = (struct ifd_bytes){.data = (const uint8_t *)text, .size = count * sizeof(*text)};
-    return IFD_OK;
+    *content = b->texts[t->buffer];
+    return code;
 }
 
 /* ---- all ---- */

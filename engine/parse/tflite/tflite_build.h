@@ -34,6 +34,7 @@ struct ifd_tflite_build {
     uint32_t *value_of; /* per tensor of g: value, IFD_NONE until an operator needs it */
     /** Per buffer: its content, aligned and padded. Tensors may share a buffer. */
     struct ifd_bytes *aligned;
+    struct ifd_bytes *texts; /* per buffer: as struct ifd_str, of tensors of texts */
     /** Limit of all further copies: overlapping buffers must not multiply a file. */
     size_t copy_bytes_left;
     const int32_t *zeros; /* zero points that are all 0, shared by tensors */
