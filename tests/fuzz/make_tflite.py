@@ -1409,6 +1409,15 @@ def hashtable_keys(m):
     m.value["buffers"][g.graph["tensors"][values]["buffer"]]["data"] = list(s64(5, 7, 9))
 
 
+@bad("hashtables_behind_a_cut")
+def cut_behind_tables_of_a_call(m):
+    """What a subgraph fills is not filled again behind the cut."""
+    g = Subgraph(m)
+    g.graph["operators"].append(m.graph["operators"][1])
+    m.graph["operators"][1] = m.op("CALL", [], [], "Call", {"subgraph": 2})
+    m.graph["operators"].pop()
+
+
 @bad("hashtable")
 def text_outside(m):
     g = Subgraph.of(m, 1)

@@ -50,7 +50,7 @@ struct ifd_tflite_build {
     bool *is_initialized;           /* per subgraph that CALL_ONCE names */
     /* Content that only a run finds (cut.c). */
     struct ifd_tflite_table *table; /* a list by next */
-    bool fills_tables;              /* not only CALL_ONCE does, which is repeated behind a cut */
+    bool fills_tables;              /* others than the model's CALL_ONCE, repeated behind a cut */
     uint32_t node;                  /* of the model's subgraph, that is being built */
     uint32_t wanted;                /* value whose content nobody knows yet, or IFD_NONE */
     uint32_t asked;                 /* questions of the node so far, in subgraphs */

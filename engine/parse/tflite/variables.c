@@ -394,6 +394,7 @@ static enum ifd_code build_once(struct ifd_tflite_build *b, const struct ifd_tfl
         return code;
     }
     b->is_initialized[subgraph] = true;
+    b->fills_tables = b->fills_tables || (b->table && b->depth > 0 && !was_initializing);
     for (uint32_t i = 0; i < b->variable_count; i++) {
         struct ifd_tflite_variable *v = &b->variable[i];
         if (!v->subgraph && v->given == IFD_NONE && v->now != IFD_NONE) {
