@@ -83,7 +83,9 @@ static enum ifd_code choose_threads(const struct ifd_served_options *options,
     const uint32_t threads = asked > 0              ? asked
                              : options->threads > 0 ? options->threads
                                                     : DEFAULT_THREADS_MAX;
-    *ret_threads = threads < options->cores ? threads : options->cores;
+    const uint32_t most =
+        options->cores < options->max_threads ? options->cores : options->max_threads;
+    *ret_threads = threads < most ? threads : most;
     if (*ret_threads < asked) {
         ifd_log_warn(options->log, "threads are limited to the cores", "model=%s asked=%u given=%u",
                      version->name, asked, *ret_threads);
