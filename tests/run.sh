@@ -210,7 +210,7 @@ if ! $quick; then
         fi
     done
     step processors-aarch64 run_on_processors build/aarch64 \
-        "qemu-aarch64 -L /usr/aarch64-linux-gnu" cortex-a53 cortex-a76
+        "qemu-aarch64 -L $PWD/build/sysroot-package-arm64" cortex-a53 cortex-a76
     # QEMU knows no AVX-512; golden.cpuacc_* hide it from programs
     if [ "$(uname -m)" = x86_64 ]; then
         step processors-x86 run_on_processors build/gcc qemu-x86_64 Nehalem Haswell
