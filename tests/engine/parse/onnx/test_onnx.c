@@ -183,6 +183,25 @@ static void add_list(struct message *node, const char *name, int type, const voi
     inner(node, 5, &a);
 }
 
+/* A model read into a graph of its own. Give back: the arena. */
+struct reading {
+    struct ifd_arena arena;
+    struct ifd_graph graph;
+    struct ifd_parsed parsed;
+    struct ifd_err err;
+    enum ifd_code code;
+};
+
+static void read_model(struct reading *r, const struct message *m,
+                       const struct ifd_parse_options *options)
+{
+    *r = (struct reading){.code = IFD_OK};
+    ifd_arena_init(&r->arena, ifd_alloc_system(), 0);
+    ifd_graph_init(&r->graph, &r->arena);
+    r->code = ifd_parse((struct ifd_bytes){.data = m->data, .size = m->size}, options, &r->graph,
+                        &r->parsed, &r->err);
+}
+
 /* ---- tests ---- */
 
 static void a_model_of_one_node_is_read(void)
@@ -244,22 +263,15 @@ static void names_of_ports_are_whole(void)
     inner(&g, 11, &x);
     inner(&g, 12, &y);
     const struct message m = model(&g, 17);
-    const struct ifd_parse_options options = {.limits = &parse_limits};
-    struct ifd_parsed parsed = {0};
-    struct ifd_arena arena;
-    struct ifd_graph graph;
-    struct ifd_err err = {0};
-    ifd_arena_init(&arena, ifd_alloc_system(), 0);
-    ifd_graph_init(&graph, &arena);
-    REQUIRE_OK(ifd_parse((struct ifd_bytes){.data = m.data, .size = m.size}, &options, &graph,
-                         &parsed, &err),
-               &err);
-    EXPECT_TEXT(parsed.input[0].name, in);
-    EXPECT_TEXT(graph.value[graph.input[0]].name, in);
-    EXPECT_TEXT(parsed.output[0].name, "StatefulPartitionedCall/model/bidirectional/forward_lstm/"
-                                       "strided_slice/?"
-                                       "?/2");
-    ifd_arena_finish(&arena);
+    struct reading r;
+    read_model(&r, &m, &parse_options);
+    REQUIRE_OK(r.code, &r.err);
+    EXPECT_TEXT(r.parsed.input[0].name, in);
+    EXPECT_TEXT(r.graph.value[r.graph.input[0]].name, in);
+    EXPECT_TEXT(r.parsed.output[0].name, "StatefulPartitionedCall/model/bidirectional/forward_lstm/"
+                                         "strided_slice/?"
+                                         "?/2");
+    ifd_arena_finish(&r.arena);
 }
 
 static void values_are_made_once_and_before_they_are_read(void)
@@ -370,17 +382,11 @@ static void constants_may_lie_in_files_beside(void)
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         const struct message m = outside(rows[i].location, rows[i].offset);
-        struct ifd_parsed parsed = {0};
-        struct ifd_arena arena;
-        struct ifd_graph graph;
-        struct ifd_err err = {0};
-        ifd_arena_init(&arena, ifd_alloc_system(), 0);
-        ifd_graph_init(&graph, &arena);
-        const enum ifd_code code = ifd_parse((struct ifd_bytes){.data = m.data, .size = m.size},
-                                             &options, &graph, &parsed, &err);
-        EXPECT_INT(code == IFD_OK, rows[i].error == NULL);
-        EXPECT(!rows[i].error || strstr(err.text, rows[i].error));
-        ifd_arena_finish(&arena);
+        struct reading r;
+        read_model(&r, &m, &options);
+        EXPECT_INT(r.code == IFD_OK, rows[i].error == NULL);
+        EXPECT(!rows[i].error || strstr(r.err.text, rows[i].error));
+        ifd_arena_finish(&r.arena);
     }
 }
 
@@ -480,23 +486,17 @@ static void open_dimensions_are_declared_and_get_sizes(void)
     const struct message m = model(&g, 17);
     const struct ifd_parse_options options = {
         .limits = &parse_limits, .open_first = 2, .open_other = 5};
-    struct ifd_parsed parsed = {0};
-    struct ifd_arena arena;
-    struct ifd_graph graph;
-    struct ifd_err err = {0};
-    ifd_arena_init(&arena, ifd_alloc_system(), 0);
-    ifd_graph_init(&graph, &arena);
-    REQUIRE_OK(ifd_parse((struct ifd_bytes){.data = m.data, .size = m.size}, &options, &graph,
-                         &parsed, &err),
-               &err);
-    const struct ifd_shape *shape = &graph.value[graph.output[0]].desc.shape;
-    EXPECT(parsed.opens_first && parsed.opens_others);
-    EXPECT_INT(parsed.input[0].desc.shape.dim[2], IFD_DIM_ANY);
-    EXPECT_INT(parsed.output[0].desc.shape.dim[0], IFD_DIM_ANY);
-    EXPECT_INT(parsed.output[0].desc.shape.dim[1], 3);
+    struct reading r;
+    read_model(&r, &m, &options);
+    REQUIRE_OK(r.code, &r.err);
+    const struct ifd_shape *shape = &r.graph.value[r.graph.output[0]].desc.shape;
+    EXPECT(r.parsed.opens_first && r.parsed.opens_others);
+    EXPECT_INT(r.parsed.input[0].desc.shape.dim[2], IFD_DIM_ANY);
+    EXPECT_INT(r.parsed.output[0].desc.shape.dim[0], IFD_DIM_ANY);
+    EXPECT_INT(r.parsed.output[0].desc.shape.dim[1], 3);
     EXPECT_INT(shape->dim[0], 2);
     EXPECT_INT(shape->dim[2], 2); /* one symbol, one size */
-    ifd_arena_finish(&arena);
+    ifd_arena_finish(&r.arena);
 }
 
 static void a_small_file_makes_no_large_tensor(void)
@@ -555,20 +555,13 @@ static void random_numbers_are_drawn_while_a_file_is_read(void)
         inner(&g, 12, &out);
     }
     const struct message m = model(&g, 17);
-    const struct ifd_parse_options options = {.limits = &parse_limits};
-    struct ifd_parsed parsed = {0};
-    struct ifd_arena arena;
-    struct ifd_graph graph;
-    struct ifd_err err = {0};
-    ifd_arena_init(&arena, ifd_alloc_system(), 0);
-    ifd_graph_init(&graph, &arena);
-    REQUIRE_OK(ifd_parse((struct ifd_bytes){.data = m.data, .size = m.size}, &options, &graph,
-                         &parsed, &err),
-               &err);
-    REQUIRE(graph.output_count == 5);
+    struct reading r;
+    read_model(&r, &m, &parse_options);
+    REQUIRE_OK(r.code, &r.err);
+    REQUIRE(r.graph.output_count == 5);
     const float *drawn[5];
     for (uint32_t i = 0; i < 5; i++) {
-        const struct ifd_value *value = &graph.value[graph.output[i]];
+        const struct ifd_value *value = &r.graph.value[r.graph.output[i]];
         double sum = 0, squares = 0;
         REQUIRE(value->is_constant && value->data.size == DRAWN * sizeof(float));
         drawn[i] = (const float *)(const void *)value->data.data;
@@ -584,7 +577,7 @@ static void random_numbers_are_drawn_while_a_file_is_read(void)
     EXPECT_BYTES(drawn[0], drawn[1], DRAWN * sizeof(float));
     EXPECT(memcmp(drawn[0], drawn[2], DRAWN * sizeof(float)) != 0);
     EXPECT(memcmp(drawn[2], drawn[3], DRAWN * sizeof(float)) != 0);
-    ifd_arena_finish(&arena);
+    ifd_arena_finish(&r.arena);
 }
 
 static void fewer_than_no_random_numbers_are_refused(void)
@@ -600,17 +593,12 @@ static void fewer_than_no_random_numbers_are_refused(void)
 /* Reads a model whose one output is constant. Give back: the arena. */
 static struct ifd_value constant_value(const struct message *m, struct ifd_arena *arena)
 {
-    const struct ifd_parse_options options = {.limits = &parse_limits};
-    struct ifd_parsed parsed = {0};
-    struct ifd_graph graph;
-    struct ifd_err err = {0};
-    ifd_arena_init(arena, ifd_alloc_system(), 0);
-    ifd_graph_init(&graph, arena);
-    REQUIRE_OK(ifd_parse((struct ifd_bytes){.data = m->data, .size = m->size}, &options, &graph,
-                         &parsed, &err),
-               &err);
-    REQUIRE(graph.output_count == 1 && graph.value[graph.output[0]].is_constant);
-    return graph.value[graph.output[0]];
+    struct reading r;
+    read_model(&r, m, &parse_options);
+    REQUIRE_OK(r.code, &r.err);
+    REQUIRE(r.graph.output_count == 1 && r.graph.value[r.graph.output[0]].is_constant);
+    *arena = r.arena;
+    return r.graph.value[r.graph.output[0]];
 }
 
 static struct ifd_bytes constant_output(const struct message *m, struct ifd_arena *arena)
