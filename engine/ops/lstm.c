@@ -10,24 +10,8 @@
 
 extern const struct ifd_op_def ifd_op_lstm;
 
-/* Inputs: the sequence; for each gate the weights of the input, of the state, and the bias; state
- * and cell before the first step, 0 if they are absent; weights by which gates see the cell; for
- * each gate the weights of its normalization; weights and bias that make the state of the cells'
- * results. The input gate may be absent: it is 1 - forget gate then. Outputs: the sequence, and if
- * there are three, state and cell. */
-enum { INPUT_GATE, FORGET_GATE, CELL_GATE, OUTPUT_GATE, GATES };
-#define WEIGHTS(gate)   (1u + (gate))
-#define RECURRENT(gate) (5u + (gate))
-#define BIAS(gate)      (9u + (gate))
-#define STATE           13u
-#define CELL            14u
-#define PEEPHOLE(gate)  (15u + ((gate) == OUTPUT_GATE ? 2u : (gate))) /* not of CELL_GATE */
-#define NORM(gate)      (18u + (gate))
-#define PROJECTION      22u
-#define PROJECTION_BIAS 23u
-#define INPUTS          24
-#define NORM_SCALE_MAX  0x1p17f            /* its multiplier is shifted by 12 more bits */
-#define ROOT_ONE        (INT64_C(1) << 10) /* a deviation before it is normalized */
+#define NORM_SCALE_MAX 0x1p17f            /* its multiplier is shifted by 12 more bits */
+#define ROOT_ONE       (INT64_C(1) << 10) /* a deviation before it is normalized */
 
 struct sizes {
     int64_t batch, steps, input, cells, width; /* width: of the state */
@@ -71,23 +55,25 @@ static enum ifd_code check_vector(const struct ifd_infer *in, uint32_t i, enum i
 static enum ifd_code check_gate(const struct ifd_infer *in, uint32_t gate, const struct sizes *s,
                                 struct ifd_err *err)
 {
-    enum ifd_code code = check_matrix(in, WEIGHTS(gate), s->cells, s->input, err);
+    enum ifd_code code = check_matrix(in, IFD_LSTM_WEIGHTS(gate), s->cells, s->input, err);
     if (code == IFD_OK) {
-        code = check_matrix(in, RECURRENT(gate), s->cells, s->width, err);
+        code = check_matrix(in, IFD_LSTM_RECURRENT(gate), s->cells, s->width, err);
     }
     if (code == IFD_OK) {
-        code = check_vector(in, BIAS(gate), IFD_S32, s->cells, err);
+        code = check_vector(in, IFD_LSTM_BIAS(gate), IFD_S32, s->cells, err);
     }
-    if (code == IFD_OK && gate != CELL_GATE && ifd_infer_input(in, PEEPHOLE(gate))) {
-        code = check_vector(in, PEEPHOLE(gate), IFD_S16, s->cells, err);
+    if (code == IFD_OK && gate != IFD_LSTM_CELL_GATE &&
+        ifd_infer_input(in, IFD_LSTM_PEEPHOLE(gate))) {
+        code = check_vector(in, IFD_LSTM_PEEPHOLE(gate), IFD_S16, s->cells, err);
     }
-    if (code == IFD_OK && ifd_infer_input(in, NORM(gate))) {
-        code = check_vector(in, NORM(gate), IFD_S16, s->cells, err);
+    if (code == IFD_OK && ifd_infer_input(in, IFD_LSTM_NORM(gate))) {
+        code = check_vector(in, IFD_LSTM_NORM(gate), IFD_S16, s->cells, err);
     }
-    if (code == IFD_OK && ifd_infer_input(in, NORM(gate)) &&
-        ifd_ref_scale(ifd_infer_input(in, NORM(gate))) > NORM_SCALE_MAX) {
-        code = ifd_fail(err, IFD_UNSUPPORTED, "lstm: input %u has scale %g, limit %g", NORM(gate),
-                        (double)ifd_ref_scale(ifd_infer_input(in, NORM(gate))),
+    if (code == IFD_OK && ifd_infer_input(in, IFD_LSTM_NORM(gate)) &&
+        ifd_ref_scale(ifd_infer_input(in, IFD_LSTM_NORM(gate))) > NORM_SCALE_MAX) {
+        code = ifd_fail(err, IFD_UNSUPPORTED, "lstm: input %u has scale %g, limit %g",
+                        IFD_LSTM_NORM(gate),
+                        (double)ifd_ref_scale(ifd_infer_input(in, IFD_LSTM_NORM(gate))),
                         (double)NORM_SCALE_MAX);
     }
     return code;
@@ -97,22 +83,24 @@ static enum ifd_code check_gate(const struct ifd_infer *in, uint32_t gate, const
 static enum ifd_code check_coupled(const struct ifd_infer *in, const struct sizes *s,
                                    struct ifd_err *err)
 {
-    static const uint32_t parts[] = {RECURRENT(INPUT_GATE), BIAS(INPUT_GATE), NORM(INPUT_GATE)};
+    static const uint32_t parts[] = {IFD_LSTM_RECURRENT(IFD_LSTM_INPUT_GATE),
+                                     IFD_LSTM_BIAS(IFD_LSTM_INPUT_GATE),
+                                     IFD_LSTM_NORM(IFD_LSTM_INPUT_GATE)};
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
         if (ifd_infer_input(in, parts[i])) {
             return ifd_fail(err, IFD_INVALID, "lstm: input %u of an absent input gate", parts[i]);
         }
     }
-    return ifd_infer_input(in, PEEPHOLE(INPUT_GATE))
-               ? check_vector(in, PEEPHOLE(INPUT_GATE), IFD_S16, s->cells, err)
+    return ifd_infer_input(in, IFD_LSTM_PEEPHOLE(IFD_LSTM_INPUT_GATE))
+               ? check_vector(in, IFD_LSTM_PEEPHOLE(IFD_LSTM_INPUT_GATE), IFD_S16, s->cells, err)
                : IFD_OK;
 }
 
 static enum ifd_code check_projection(const struct ifd_infer *in, const struct sizes *s,
                                       struct ifd_err *err)
 {
-    if (!ifd_infer_input(in, PROJECTION)) {
-        if (ifd_infer_input(in, PROJECTION_BIAS)) {
+    if (!ifd_infer_input(in, IFD_LSTM_PROJECTION)) {
+        if (ifd_infer_input(in, IFD_LSTM_PROJECTION_BIAS)) {
             return ifd_fail(err, IFD_INVALID, "lstm: a bias of no projection");
         }
         return s->width == s->cells
@@ -123,9 +111,9 @@ static enum ifd_code check_projection(const struct ifd_infer *in, const struct s
     if (s->cells == 0) {
         return ifd_fail(err, IFD_INVALID, "lstm: a projection of no cells");
     }
-    const enum ifd_code code = check_matrix(in, PROJECTION, s->width, s->cells, err);
-    return code == IFD_OK && ifd_infer_input(in, PROJECTION_BIAS)
-               ? check_vector(in, PROJECTION_BIAS, IFD_S32, s->width, err)
+    const enum ifd_code code = check_matrix(in, IFD_LSTM_PROJECTION, s->width, s->cells, err);
+    return code == IFD_OK && ifd_infer_input(in, IFD_LSTM_PROJECTION_BIAS)
+               ? check_vector(in, IFD_LSTM_PROJECTION_BIAS, IFD_S32, s->width, err)
                : code;
 }
 
@@ -140,7 +128,8 @@ static void shapes_of(const struct sizes *s, struct ifd_shape *shape)
 static enum ifd_code check_states(const struct ifd_infer *in, const struct ifd_desc *output,
                                   const struct ifd_shape *shape, struct ifd_err *err)
 {
-    const struct ifd_desc *state = ifd_infer_input(in, STATE), *cell = ifd_infer_input(in, CELL);
+    const struct ifd_desc *state = ifd_infer_input(in, IFD_LSTM_STATE),
+                          *cell = ifd_infer_input(in, IFD_LSTM_CELL);
     if (!state && !cell) {
         return IFD_OK;
     }
@@ -175,7 +164,7 @@ static enum ifd_code infer_states(const struct ifd_infer *in, struct ifd_desc *o
 
 static bool has_input_gate(const struct ifd_infer *in)
 {
-    return ifd_infer_input(in, WEIGHTS(INPUT_GATE)) != NULL;
+    return ifd_infer_input(in, IFD_LSTM_WEIGHTS(IFD_LSTM_INPUT_GATE)) != NULL;
 }
 
 static enum ifd_code lstm_infer(const struct ifd_infer *in, struct ifd_desc *output,
@@ -183,12 +172,14 @@ static enum ifd_code lstm_infer(const struct ifd_infer *in, struct ifd_desc *out
 {
     const struct ifd_op_def *def = in->def;
     enum ifd_code code = ifd_infer_begin(def, in, err);
-    const struct ifd_desc *recurrent = ifd_infer_input(in, RECURRENT(OUTPUT_GATE));
+    const struct ifd_desc *recurrent =
+        ifd_infer_input(in, IFD_LSTM_RECURRENT(IFD_LSTM_OUTPUT_GATE));
     if (code == IFD_OK) {
         code = ifd_infer_rank(def, in, 0, 3, err);
     }
     if (code == IFD_OK && (!recurrent || recurrent->shape.rank != 2)) {
-        code = ifd_fail(err, IFD_INVALID, "lstm: input %u is no matrix", RECURRENT(OUTPUT_GATE));
+        code = ifd_fail(err, IFD_INVALID, "lstm: input %u is no matrix",
+                        IFD_LSTM_RECURRENT(IFD_LSTM_OUTPUT_GATE));
     }
     if (code == IFD_OK) {
         code = ifd_infer_output_dtype(def, output, 0, IFD_S8, err);
@@ -204,8 +195,8 @@ static enum ifd_code lstm_infer(const struct ifd_infer *in, struct ifd_desc *out
     }
     const struct ifd_shape *x = &in->input[0].desc->shape;
     const struct sizes s = sizes_of(in->attrs, x, &recurrent->shape);
-    for (uint32_t gate = has_input_gate(in) ? INPUT_GATE : FORGET_GATE;
-         code == IFD_OK && gate < GATES; gate++) {
+    for (uint32_t gate = has_input_gate(in) ? IFD_LSTM_INPUT_GATE : IFD_LSTM_FORGET_GATE;
+         code == IFD_OK && gate < IFD_LSTM_GATES; gate++) {
         code = check_gate(in, gate, &s, err);
     }
     if (code == IFD_OK && !has_input_gate(in)) {
@@ -230,11 +221,12 @@ static enum ifd_code lstm_infer(const struct ifd_infer *in, struct ifd_desc *out
 static enum ifd_code lstm_scratch(const struct ifd_infer *in, const struct ifd_desc *output,
                                   size_t *ret_bytes, struct ifd_err *err)
 {
-    const struct sizes s = sizes_of(in->attrs, &in->input[0].desc->shape,
-                                    &ifd_infer_input(in, RECURRENT(OUTPUT_GATE))->shape);
+    const struct sizes s =
+        sizes_of(in->attrs, &in->input[0].desc->shape,
+                 &ifd_infer_input(in, IFD_LSTM_RECURRENT(IFD_LSTM_OUTPUT_GATE))->shape);
     (void)output;
-    if (!ifd_size_mul((size_t)s.batch * ((GATES + 1) * sizeof(int16_t) + 1), (size_t)s.cells,
-                      ret_bytes)) {
+    if (!ifd_size_mul((size_t)s.batch * ((IFD_LSTM_GATES + 1) * sizeof(int16_t) + 1),
+                      (size_t)s.cells, ret_bytes)) {
         return ifd_fail(err, IFD_TOO_LARGE, "lstm: %lld cells", (long long)s.cells);
     }
     return IFD_OK;
@@ -294,9 +286,9 @@ static void add_cells(const struct ifd_ref_call *call, const struct sizes *s, ui
                       const int16_t *cell, int16_t *ret)
 {
     const struct ifd_lstm_attrs *attrs = call->attrs;
-    const int16_t *weights = call->input[PEEPHOLE(gate)];
+    const int16_t *weights = call->input[IFD_LSTM_PEEPHOLE(gate)];
     const double scale =
-        ldexp((double)ifd_ref_scale(call->in[PEEPHOLE(gate)]), attrs->cell_exponent);
+        ldexp((double)ifd_ref_scale(call->in[IFD_LSTM_PEEPHOLE(gate)]), attrs->cell_exponent);
     const struct ifd_multiplier factor =
         ifd_multiplier((double)(float)(scale / (double)attrs->gate_scale[gate]));
     const int64_t seen = s->width < s->cells ? s->width : s->cells;
@@ -312,9 +304,9 @@ static void add_cells(const struct ifd_ref_call *call, const struct sizes *s, ui
  * 2^20 / count, rounded down. */
 static void normalize(const struct ifd_ref_call *call, int64_t count, uint32_t gate, int16_t *x)
 {
-    const float scale = ifd_ref_scale(call->in[NORM(gate)]);
-    const int16_t *weights = call->input[NORM(gate)];
-    const int32_t *bias = call->input[BIAS(gate)];
+    const float scale = ifd_ref_scale(call->in[IFD_LSTM_NORM(gate)]);
+    const int16_t *weights = call->input[IFD_LSTM_NORM(gate)];
+    const int32_t *bias = call->input[IFD_LSTM_BIAS(gate)];
     struct ifd_multiplier factor = ifd_multiplier((double)scale);
     factor.shift += 12;
     int64_t sum = 0, squares = 0;
@@ -343,34 +335,36 @@ static void compute_gate(const struct ifd_ref_call *call, const struct sizes *s,
                          int64_t state_stride, const int16_t *cell, int16_t *ret)
 {
     const size_t count = (size_t)(s->batch * s->cells);
-    const bool is_normalized = has(call, NORM(gate));
-    struct product p = {.weights = call->input[WEIGHTS(gate)],
+    const bool is_normalized = has(call, IFD_LSTM_NORM(gate));
+    struct product p = {.weights = call->input[IFD_LSTM_WEIGHTS(gate)],
                         .x = x,
-                        .bias = is_normalized ? NULL : call->input[BIAS(gate)],
+                        .bias = is_normalized ? NULL : call->input[IFD_LSTM_BIAS(gate)],
                         .depth = s->input,
                         .stride = x_stride,
                         .zero = ifd_ref_zero_point(call->in[0]),
-                        .factor = factor_of(call, gate, call->in[WEIGHTS(gate)], call->in[0])};
+                        .factor =
+                            factor_of(call, gate, call->in[IFD_LSTM_WEIGHTS(gate)], call->in[0])};
     memset(ret, 0, count * sizeof(*ret));
     add_product(&p, s, ret);
     if (state) { /* else it is all zero points */
-        p.weights = call->input[RECURRENT(gate)];
+        p.weights = call->input[IFD_LSTM_RECURRENT(gate)];
         p.x = state;
         p.bias = NULL;
         p.depth = s->width;
         p.stride = state_stride;
         p.zero = ifd_ref_zero_point(call->out[0]);
-        p.factor = factor_of(call, gate, call->in[RECURRENT(gate)], call->out[0]);
+        p.factor = factor_of(call, gate, call->in[IFD_LSTM_RECURRENT(gate)], call->out[0]);
         add_product(&p, s, ret);
     }
-    if (gate != CELL_GATE && has(call, PEEPHOLE(gate))) {
+    if (gate != IFD_LSTM_CELL_GATE && has(call, IFD_LSTM_PEEPHOLE(gate))) {
         add_cells(call, s, gate, cell, ret);
     }
     for (int64_t n = 0; is_normalized && n < s->batch; n++) {
         normalize(call, s->cells, gate, ret + n * s->cells);
     }
     for (size_t i = 0; i < count; i++) {
-        ret[i] = gate == CELL_GATE ? ifd_fixed16_tanh(ret[i], 3) : ifd_fixed16_logistic(ret[i], 3);
+        ret[i] = gate == IFD_LSTM_CELL_GATE ? ifd_fixed16_tanh(ret[i], 3)
+                                            : ifd_fixed16_logistic(ret[i], 3);
     }
 }
 
@@ -378,13 +372,13 @@ static void update_cells(const struct ifd_ref_call *call, size_t count, const in
                          int16_t *cell)
 {
     const struct ifd_lstm_attrs *attrs = call->attrs;
-    const bool is_coupled = !has(call, WEIGHTS(INPUT_GATE));
+    const bool is_coupled = !has(call, IFD_LSTM_WEIGHTS(IFD_LSTM_INPUT_GATE));
     const int16_t clip = ifd_lstm8_clip(attrs->cell_clip, attrs->cell_exponent);
     for (size_t i = 0; i < count; i++) {
-        const int16_t forget = gate[FORGET_GATE * count + i];
+        const int16_t forget = gate[IFD_LSTM_FORGET_GATE * count + i];
         const int16_t in =
-            is_coupled ? (int16_t)(INT16_MAX - forget) : gate[INPUT_GATE * count + i];
-        cell[i] = ifd_lstm8_cell(cell[i], forget, in, gate[CELL_GATE * count + i],
+            is_coupled ? (int16_t)(INT16_MAX - forget) : gate[IFD_LSTM_INPUT_GATE * count + i];
+        cell[i] = ifd_lstm8_cell(cell[i], forget, in, gate[IFD_LSTM_CELL_GATE * count + i],
                                  attrs->cell_exponent, attrs->cell_clip > 0, clip);
     }
 }
@@ -428,10 +422,11 @@ static void project(const struct ifd_ref_call *call, const struct sizes *s, cons
     const float scale = ifd_ref_scale(call->out[0]);
     const float steps = attrs->proj_clip / scale;
     const int32_t clip = steps >= 1 ? (int32_t)(steps < INT8_MAX ? steps : INT8_MAX) : -INT8_MIN;
-    const struct ifd_multiplier factor =
-        ifd_multiplier((double)(ifd_ref_scale(call->in[PROJECTION]) * hidden_scale(call) / scale));
-    const int32_t *bias = has(call, PROJECTION_BIAS) ? call->input[PROJECTION_BIAS] : NULL;
-    const int8_t *weights = call->input[PROJECTION];
+    const struct ifd_multiplier factor = ifd_multiplier(
+        (double)(ifd_ref_scale(call->in[IFD_LSTM_PROJECTION]) * hidden_scale(call) / scale));
+    const int32_t *bias =
+        has(call, IFD_LSTM_PROJECTION_BIAS) ? call->input[IFD_LSTM_PROJECTION_BIAS] : NULL;
+    const int8_t *weights = call->input[IFD_LSTM_PROJECTION];
     for (int64_t n = 0; n < s->batch; n++) {
         for (int64_t i = 0; i < s->width; i++) {
             const int32_t sum = dot(weights + i * s->cells, hidden + n * s->cells, s->cells,
@@ -464,38 +459,38 @@ static enum ifd_code lstm_ref(const struct ifd_ref_call *call, struct ifd_err *e
 {
     (void)err;
     const struct ifd_lstm_attrs *attrs = call->attrs;
-    const struct sizes s =
-        sizes_of(attrs, &call->in[0]->shape, &call->in[RECURRENT(OUTPUT_GATE)]->shape);
+    const struct sizes s = sizes_of(attrs, &call->in[0]->shape,
+                                    &call->in[IFD_LSTM_RECURRENT(IFD_LSTM_OUTPUT_GATE)]->shape);
     const size_t count = (size_t)(s.batch * s.cells);
     int16_t *gate = call->scratch;
-    int16_t *cell = gate + GATES * count;
+    int16_t *cell = gate + IFD_LSTM_GATES * count;
     int8_t *hidden = (int8_t *)(cell + count);
     const int64_t x_step = attrs->time_major ? s.batch * s.input : s.input;
     const int64_t y_step = attrs->time_major ? s.batch * s.width : s.width;
     const int64_t x_stride = attrs->time_major ? s.input : s.steps * s.input;
     const int64_t y_stride = attrs->time_major ? s.width : s.steps * s.width;
-    const bool has_state = has(call, CELL), projects = has(call, PROJECTION);
+    const bool has_state = has(call, IFD_LSTM_CELL), projects = has(call, IFD_LSTM_PROJECTION);
     if (count == 0) {
         return IFD_OK;
     }
     if (has_state) {
-        memcpy(cell, call->input[CELL], count * sizeof(*cell));
+        memcpy(cell, call->input[IFD_LSTM_CELL], count * sizeof(*cell));
     } else {
         memset(cell, 0, count * sizeof(*cell));
     }
-    const int8_t *state = has_state ? call->input[STATE] : NULL;
+    const int8_t *state = has_state ? call->input[IFD_LSTM_STATE] : NULL;
     int64_t state_stride = s.width;
     for (int64_t t = 0; t < s.steps; t++) {
         const int8_t *x = (const int8_t *)call->input[0] + t * x_step;
         int8_t *y = (int8_t *)call->output[0] + t * y_step;
-        for (uint32_t g = 0; g < OUTPUT_GATE; g++) {
-            if (has(call, WEIGHTS(g))) {
+        for (uint32_t g = 0; g < IFD_LSTM_OUTPUT_GATE; g++) {
+            if (has(call, IFD_LSTM_WEIGHTS(g))) {
                 compute_gate(call, &s, g, x, x_stride, state, state_stride, cell, gate + g * count);
             }
         }
         update_cells(call, count, gate, cell);
-        int16_t *open = gate + OUTPUT_GATE * count;
-        compute_gate(call, &s, OUTPUT_GATE, x, x_stride, state, state_stride, cell, open);
+        int16_t *open = gate + IFD_LSTM_OUTPUT_GATE * count;
+        compute_gate(call, &s, IFD_LSTM_OUTPUT_GATE, x, x_stride, state, state_stride, cell, open);
         store_hidden(call, &s, open, cell, projects ? s.cells : y_stride, projects ? hidden : y);
         if (projects) {
             project(call, &s, hidden, y_stride, y);
@@ -527,7 +522,7 @@ static const struct ifd_attr_def lstm_attrs[] = {
 const struct ifd_op_def ifd_op_lstm = {
     .name = "lstm",
     .min_inputs = 1,
-    .max_inputs = INPUTS,
+    .max_inputs = IFD_LSTM_INPUTS,
     .outputs = IFD_OP_VARIADIC,
     .attrs = lstm_attrs,
     .attr_count = sizeof(lstm_attrs) / sizeof(lstm_attrs[0]),

@@ -9,18 +9,15 @@
 #include <float.h>
 #include <string.h>
 
-/* Operands of the node (engine/ops/lstm.c), whose gates are input, forget, cell, output. */
-#define WEIGHTS(gate)   (1u + (gate))
-#define RECURRENT(gate) (5u + (gate))
-#define BIAS(gate)      (9u + (gate))
-#define STATE           13u
-#define CELL            14u
-#define REST            15u
+#define REST IFD_LSTM_PEEPHOLE(0u) /* inputs from here on are the reference's */
 
 /* Gates in the order of their functions: the logistic ones, the last of which may be absent, then
  * the cell's, which is the last in any case. */
 enum { FORGET, OUT, IN, GATES = 4 };
-static const uint32_t node_gate[] = {[FORGET] = 1, [OUT] = 3, [IN] = 0, 2};
+static const uint32_t node_gate[] = {[FORGET] = IFD_LSTM_FORGET_GATE,
+                                     [OUT] = IFD_LSTM_OUTPUT_GATE,
+                                     [IN] = IFD_LSTM_INPUT_GATE,
+                                     IFD_LSTM_CELL_GATE};
 
 struct scaling {
     int32_t multiplier;
@@ -189,12 +186,12 @@ static void init_gate(const struct ifd_node_view *node, uint32_t g, struct lstm_
     const struct ifd_lstm_attrs *attrs = node->attrs;
     const uint32_t from = node_gate[p->gates == GATES || g < IN ? g : IN + 1];
     const float scale = attrs->gate_scale[from];
-    p->x_sums.weights[g] = data_of(node, WEIGHTS(from));
-    p->x_sums.bias[g] = data_of(node, BIAS(from));
-    p->state_sums.weights[g] = data_of(node, RECURRENT(from));
-    p->x[g] = scaling_of(ifd_lstm8_factor(scale_of(node->input[WEIGHTS(from)].desc),
+    p->x_sums.weights[g] = data_of(node, IFD_LSTM_WEIGHTS(from));
+    p->x_sums.bias[g] = data_of(node, IFD_LSTM_BIAS(from));
+    p->state_sums.weights[g] = data_of(node, IFD_LSTM_RECURRENT(from));
+    p->x[g] = scaling_of(ifd_lstm8_factor(scale_of(node->input[IFD_LSTM_WEIGHTS(from)].desc),
                                           scale_of(node->input[0].desc), scale));
-    p->state[g] = scaling_of(ifd_lstm8_factor(scale_of(node->input[RECURRENT(from)].desc),
+    p->state[g] = scaling_of(ifd_lstm8_factor(scale_of(node->input[IFD_LSTM_RECURRENT(from)].desc),
                                               scale_of(&node->output[0]), scale));
 }
 
@@ -208,7 +205,7 @@ static void init(const struct ifd_node_view *node, struct lstm_params *p)
         .steps = (size_t)x->shape.dim[time],
         .input = (size_t)x->shape.dim[2],
         .cells = (size_t)out->shape.dim[2],
-        .gates = has(node, WEIGHTS(0)) ? GATES : GATES - 1,
+        .gates = has(node, IFD_LSTM_WEIGHTS(0)) ? GATES : GATES - 1,
         .exponent = attrs->cell_exponent,
         .is_clipped = attrs->cell_clip > 0,
         .clip = ifd_lstm8_clip(attrs->cell_clip, attrs->cell_exponent),
@@ -230,7 +227,7 @@ static bool lstm_takes(const struct ifd_node_view *node, struct ifd_err *reason)
 {
     bool takes = true;
     for (uint32_t i = 1; i < node->input_count; i++) {
-        const bool is_state = i == STATE || i == CELL;
+        const bool is_state = i == IFD_LSTM_STATE || i == IFD_LSTM_CELL;
         takes = takes && (!has(node, i) || (i < REST && (is_state || data_of(node, i))));
     }
     if (!takes) {
@@ -259,9 +256,10 @@ static enum ifd_code lstm_lower(struct ifd_acc_lowering *lowering,
                                 const struct ifd_partition_node *node, struct ifd_err *err)
 {
     const struct ifd_node_view *view = &node->view;
-    const uint32_t operands[] = {node->input_value[0],
-                                 has(view, STATE) ? node->input_value[STATE] : IFD_NO_VALUE,
-                                 has(view, CELL) ? node->input_value[CELL] : IFD_NO_VALUE};
+    const uint32_t operands[] = {
+        node->input_value[0],
+        has(view, IFD_LSTM_STATE) ? node->input_value[IFD_LSTM_STATE] : IFD_NO_VALUE,
+        has(view, IFD_LSTM_CELL) ? node->input_value[IFD_LSTM_CELL] : IFD_NO_VALUE};
     struct lstm_params *p = ifd_low_params(&lowering->base, 1, sizeof(*p));
     struct ifd_acc_draft *step = NULL;
     enum ifd_code code =

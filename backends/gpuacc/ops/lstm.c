@@ -10,18 +10,6 @@
 #include <math.h>
 #include <string.h>
 
-/* Operands, as engine/ops/lstm.c has them. */
-enum { INPUT_GATE, FORGET_GATE, CELL_GATE, OUTPUT_GATE, GATES };
-#define WEIGHTS(gate)   (1u + (gate))
-#define RECURRENT(gate) (5u + (gate))
-#define BIAS(gate)      (9u + (gate))
-#define STATE           13u
-#define CELL            14u
-#define PEEPHOLE(gate)  (15u + ((gate) == OUTPUT_GATE ? 2u : (gate))) /* not of CELL_GATE */
-#define NORM(gate)      (18u + (gate))
-#define PROJECTION      22u
-#define PROJECTION_BIAS 23u
-
 #define NORM_SCALE_MAX 0x1p17f /* the shape rule's limit */
 
 static bool has(const struct ifd_node_view *node, uint32_t input)
@@ -32,7 +20,8 @@ static bool has(const struct ifd_node_view *node, uint32_t input)
 static bool lstm_takes(const struct ifd_node_view *node, struct ifd_err *reason)
 {
     for (uint32_t i = 1; i < node->input_count; i++) {
-        if (i != STATE && i != CELL && has(node, i) && !node->input[i].data.data) {
+        if (i != IFD_LSTM_STATE && i != IFD_LSTM_CELL && has(node, i) &&
+            !node->input[i].data.data) {
             ifd_fail(reason, IFD_UNSUPPORTED, "input %u, weights, is computed or empty", i);
             return false;
         }
@@ -101,7 +90,7 @@ static enum ifd_code add_matrix(const struct plan *plan, uint32_t input, struct 
                                 struct ifd_err *err)
 {
     const struct ifd_node_view *node = &plan->node->view;
-    const uint32_t from = has(node, input) ? input : RECURRENT(OUTPUT_GATE);
+    const uint32_t from = has(node, input) ? input : IFD_LSTM_RECURRENT(IFD_LSTM_OUTPUT_GATE);
     const int64_t *dim = node->input[from].desc->shape.dim;
     struct matrix *matrix = ifd_low_params(&plan->lowering->base, 1, sizeof(*matrix));
     if (!matrix) {
@@ -136,8 +125,9 @@ struct factor {
     int32_t fraction, shift;
 };
 struct numbers {
-    struct factor x[GATES], state[GATES], cell[GATES], norm[GATES];
-    int32_t norm_least[GATES];
+    struct factor x[IFD_LSTM_GATES], state[IFD_LSTM_GATES], cell[IFD_LSTM_GATES],
+        norm[IFD_LSTM_GATES];
+    int32_t norm_least[IFD_LSTM_GATES];
     struct factor hidden, projection;
 };
 
@@ -162,15 +152,17 @@ static void fill_gate(const struct ifd_node_view *node, uint32_t gate, struct nu
 {
     const struct ifd_lstm_attrs *attrs = node->attrs;
     const float own = attrs->gate_scale[gate];
-    ret->x[gate] = factor_of((double)(scale_of(node, WEIGHTS(gate)) * scale_of(node, 0) / own));
-    ret->state[gate] =
-        factor_of((double)(scale_of(node, RECURRENT(gate)) * node->output[0].quant.scale[0] / own));
-    if (gate != CELL_GATE && has(node, PEEPHOLE(gate))) {
-        const double scale = ldexp((double)scale_of(node, PEEPHOLE(gate)), attrs->cell_exponent);
+    ret->x[gate] =
+        factor_of((double)(scale_of(node, IFD_LSTM_WEIGHTS(gate)) * scale_of(node, 0) / own));
+    ret->state[gate] = factor_of(
+        (double)(scale_of(node, IFD_LSTM_RECURRENT(gate)) * node->output[0].quant.scale[0] / own));
+    if (gate != IFD_LSTM_CELL_GATE && has(node, IFD_LSTM_PEEPHOLE(gate))) {
+        const double scale =
+            ldexp((double)scale_of(node, IFD_LSTM_PEEPHOLE(gate)), attrs->cell_exponent);
         ret->cell[gate] = factor_of((double)(float)(scale / (double)own));
     }
-    if (has(node, NORM(gate))) {
-        const float scale = scale_of(node, NORM(gate)), least = 10000 * scale;
+    if (has(node, IFD_LSTM_NORM(gate))) {
+        const float scale = scale_of(node, IFD_LSTM_NORM(gate)), least = 10000 * scale;
         ret->norm[gate] = factor_of((double)scale);
         ret->norm[gate].shift += 12;
         ret->norm_least[gate] = (int32_t)(least < 1                ? 1
@@ -199,15 +191,16 @@ static enum ifd_code add_numbers(const struct plan *plan, struct ifd_gpu_call *c
     if (!numbers) {
         return ifd_arena_fail(plan->lowering->base.arena, sizeof(*numbers), err);
     }
-    for (uint32_t gate = 0; gate < GATES; gate++) {
-        if (has(node, WEIGHTS(gate))) {
+    for (uint32_t gate = 0; gate < IFD_LSTM_GATES; gate++) {
+        if (has(node, IFD_LSTM_WEIGHTS(gate))) {
             fill_gate(node, gate, numbers);
         }
     }
     numbers->hidden = factor_of(0x1p-15 / (double)hidden_scale(node) * 0x1p-15);
-    if (has(node, PROJECTION)) {
-        numbers->projection = factor_of((double)(scale_of(node, PROJECTION) * hidden_scale(node) /
-                                                 node->output[0].quant.scale[0]));
+    if (has(node, IFD_LSTM_PROJECTION)) {
+        numbers->projection =
+            factor_of((double)(scale_of(node, IFD_LSTM_PROJECTION) * hidden_scale(node) /
+                               node->output[0].quant.scale[0]));
     }
     ifd_gpu_constant(call, pack_numbers, numbers, NULL, sizeof(*numbers));
     return IFD_OK;
@@ -219,42 +212,44 @@ static void define(const struct plan *plan, size_t items, struct ifd_gpu_call *c
 {
     const struct ifd_node_view *node = &plan->node->view;
     unsigned peepholes = 0, norms = 0;
-    for (uint32_t gate = 0; gate < GATES; gate++) {
-        peepholes |= gate != CELL_GATE && has(node, PEEPHOLE(gate)) ? 1u << gate : 0;
-        norms |= has(node, NORM(gate)) ? 1u << gate : 0;
+    for (uint32_t gate = 0; gate < IFD_LSTM_GATES; gate++) {
+        peepholes |=
+            gate != IFD_LSTM_CELL_GATE && has(node, IFD_LSTM_PEEPHOLE(gate)) ? 1u << gate : 0;
+        norms |= has(node, IFD_LSTM_NORM(gate)) ? 1u << gate : 0;
     }
     ifd_gpu_define(call, "#define ITEMS %zu\n#define PEEPHOLES %u\n#define NORMS %u\n%s%s%s%s",
                    items, peepholes, norms,
-                   has(node, WEIGHTS(INPUT_GATE)) ? "" : "#define COUPLED\n",
-                   has(node, CELL) ? "#define HAS_STATE\n" : "",
+                   has(node, IFD_LSTM_WEIGHTS(IFD_LSTM_INPUT_GATE)) ? "" : "#define COUPLED\n",
+                   has(node, IFD_LSTM_CELL) ? "#define HAS_STATE\n" : "",
                    node->output_count == 3 ? "#define KEEPS_STATE\n" : "",
-                   has(node, PROJECTION) ? "#define PROJECTS\n" : "");
+                   has(node, IFD_LSTM_PROJECTION) ? "#define PROJECTS\n" : "");
 }
 
 static enum ifd_code add_constants(const struct plan *plan, struct ifd_gpu_call *call,
                                    struct ifd_err *err)
 {
-    static const uint32_t peepholes[] = {INPUT_GATE, FORGET_GATE, OUTPUT_GATE};
+    static const uint32_t peepholes[] = {IFD_LSTM_INPUT_GATE, IFD_LSTM_FORGET_GATE,
+                                         IFD_LSTM_OUTPUT_GATE};
     const struct ifd_lstm_attrs *attrs = plan->node->view.attrs;
     const size_t shorts = plan->cells * sizeof(int16_t);
     enum ifd_code code = IFD_OK;
-    for (uint32_t i = WEIGHTS(0); code == IFD_OK && i < BIAS(0); i++) {
+    for (uint32_t i = IFD_LSTM_WEIGHTS(0); code == IFD_OK && i < IFD_LSTM_BIAS(0); i++) {
         code = add_matrix(plan, i, call, err);
     }
-    for (uint32_t i = BIAS(0); code == IFD_OK && i < STATE; i++) {
+    for (uint32_t i = IFD_LSTM_BIAS(0); code == IFD_OK && i < IFD_LSTM_STATE; i++) {
         code = add_vector(plan, i, plan->cells * sizeof(int32_t), call, err);
     }
     for (uint32_t i = 0; code == IFD_OK && i < 3; i++) {
-        code = add_vector(plan, PEEPHOLE(peepholes[i]), shorts, call, err);
+        code = add_vector(plan, IFD_LSTM_PEEPHOLE(peepholes[i]), shorts, call, err);
     }
-    for (uint32_t gate = 0; code == IFD_OK && gate < GATES; gate++) {
-        code = add_vector(plan, NORM(gate), shorts, call, err);
-    }
-    if (code == IFD_OK) {
-        code = add_matrix(plan, PROJECTION, call, err);
+    for (uint32_t gate = 0; code == IFD_OK && gate < IFD_LSTM_GATES; gate++) {
+        code = add_vector(plan, IFD_LSTM_NORM(gate), shorts, call, err);
     }
     if (code == IFD_OK) {
-        code = add_vector(plan, PROJECTION_BIAS, plan->width * sizeof(int32_t), call, err);
+        code = add_matrix(plan, IFD_LSTM_PROJECTION, call, err);
+    }
+    if (code == IFD_OK) {
+        code = add_vector(plan, IFD_LSTM_PROJECTION_BIAS, plan->width * sizeof(int32_t), call, err);
     }
     if (code == IFD_OK) {
         code = add_numbers(plan, call, err);
@@ -274,7 +269,8 @@ static enum ifd_code add_results(const struct plan *plan, struct ifd_gpu_call *c
     const size_t cells = plan->batch * plan->cells;
     const bool keeps_state = plan->node->view.output_count == 3;
     uint32_t work = 0, hidden = 0;
-    enum ifd_code code = ifd_low_add_value(base, cells * (GATES + 1) * sizeof(int16_t), &work, err);
+    enum ifd_code code =
+        ifd_low_add_value(base, cells * (IFD_LSTM_GATES + 1) * sizeof(int16_t), &work, err);
     if (code == IFD_OK) {
         code = ifd_low_add_value(base, cells, &hidden, err);
     }
@@ -325,7 +321,8 @@ static enum ifd_code lstm_lower(struct ifd_gpu_lowering *lowering,
 {
     const struct ifd_lstm_attrs *attrs = node->view.attrs;
     const int64_t *x = node->view.input[0].desc->shape.dim;
-    const int64_t *recurrent = node->view.input[RECURRENT(OUTPUT_GATE)].desc->shape.dim;
+    const int64_t *recurrent =
+        node->view.input[IFD_LSTM_RECURRENT(IFD_LSTM_OUTPUT_GATE)].desc->shape.dim;
     const struct plan plan = {.lowering = lowering,
                               .node = node,
                               .batch = (size_t)x[attrs->time_major ? 1 : 0],
@@ -333,13 +330,13 @@ static enum ifd_code lstm_lower(struct ifd_gpu_lowering *lowering,
                               .input = (size_t)x[2],
                               .cells = (size_t)recurrent[0],
                               .width = (size_t)recurrent[1]};
-    const bool has_state = has(&node->view, CELL);
+    const bool has_state = has(&node->view, IFD_LSTM_CELL);
     const size_t items = ifd_gpu_group_items(lowering->device, plan.cells);
     struct ifd_gpu_call call = ifd_gpu_call(IFD_GPU_lstm);
     define(&plan, items, &call);
     ifd_gpu_in(&call, node->input_value[0]);
-    ifd_gpu_in_elements(&call, node->input_value[has_state ? STATE : 0], 1);
-    ifd_gpu_in_elements(&call, node->input_value[has_state ? CELL : 0], sizeof(int16_t));
+    ifd_gpu_in_elements(&call, node->input_value[has_state ? IFD_LSTM_STATE : 0], 1);
+    ifd_gpu_in_elements(&call, node->input_value[has_state ? IFD_LSTM_CELL : 0], sizeof(int16_t));
     enum ifd_code code = add_constants(&plan, &call, err);
     if (code == IFD_OK) {
         code = add_results(&plan, &call, err);
@@ -350,9 +347,9 @@ static enum ifd_code lstm_lower(struct ifd_gpu_lowering *lowering,
     add_numbers_of_call(&plan, &call);
     ifd_gpu_items(&call, plan.batch * items, 1, 1);
     ifd_gpu_group(&call, items, 1, 1);
-    const uint64_t macs =
-        (uint64_t)plan.batch * plan.steps * plan.cells *
-        (GATES * (plan.input + plan.width) + (has(&node->view, PROJECTION) ? plan.width : 0));
+    const uint64_t macs = (uint64_t)plan.batch * plan.steps * plan.cells *
+                          (IFD_LSTM_GATES * (plan.input + plan.width) +
+                           (has(&node->view, IFD_LSTM_PROJECTION) ? plan.width : 0));
     return ifd_gpu_add_step(lowering, &call, "lstm", macs, err);
 }
 

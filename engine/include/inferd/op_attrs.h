@@ -324,7 +324,8 @@ struct ifd_loop_attrs {
 };
 
 /** lstm: inputs sequence [n,t,i] (time_major: [t,n,i]), weights of the gates input, forget, cell,
- *  output [c,i], weights of the state [c,w], biases [c]; the input gate may be absent. Optional:
+ *  output [c,i], weights of the state [c,w], biases [c]; the input gate may be absent: it is 1 -
+ *  forget then. Optional:
  *  state (s8) [n,w] and cell (s16) [n,c] before the first step; weights of the cell in the gates
  *  input, forget, output and weights of the four gates' normalizations, s16 [c]; weights [w,c] and
  *  bias [w] that project the cells' results to the state, else w is c → [n,t,w]; state and cell
@@ -340,6 +341,25 @@ struct ifd_lstm_attrs {
     int32_t hidden_zero;
     float proj_clip;
 };
+
+/** Its gates, and where its inputs are. The gate of the cell has no peephole. */
+enum ifd_lstm_gate {
+    IFD_LSTM_INPUT_GATE,
+    IFD_LSTM_FORGET_GATE,
+    IFD_LSTM_CELL_GATE,
+    IFD_LSTM_OUTPUT_GATE,
+    IFD_LSTM_GATES
+};
+#define IFD_LSTM_WEIGHTS(gate)   (1u + (gate))
+#define IFD_LSTM_RECURRENT(gate) (5u + (gate))
+#define IFD_LSTM_BIAS(gate)      (9u + (gate))
+#define IFD_LSTM_STATE           13u
+#define IFD_LSTM_CELL            14u
+#define IFD_LSTM_PEEPHOLE(gate)  (15u + ((gate) == IFD_LSTM_OUTPUT_GATE ? 2u : (gate)))
+#define IFD_LSTM_NORM(gate)      (18u + (gate))
+#define IFD_LSTM_PROJECTION      22u
+#define IFD_LSTM_PROJECTION_BIAS 23u
+#define IFD_LSTM_INPUTS          24
 
 /** grid_sample: x [n,h,w,c], grid [n,oh,ow,2] of places (x, y) between -1 and 1 → [n,oh,ow,c]. -1
  *  and 1 are the centers of the outermost pixels (align_corners), else their outer edges. */
