@@ -97,7 +97,6 @@ uint32_t ifd_build_binary(struct ifd_builder *b, enum ifd_op op, uint32_t x, uin
 uint32_t ifd_build_with(struct ifd_builder *b, enum ifd_op op, uint32_t x, double number);
 uint32_t ifd_build_cast(struct ifd_builder *b, uint32_t x, enum ifd_dtype dtype);
 uint32_t ifd_build_reshape(struct ifd_builder *b, uint32_t x, const int64_t *dim, uint32_t rank);
-uint32_t ifd_build_transpose(struct ifd_builder *b, uint32_t x, const uint32_t *perm);
 uint32_t ifd_build_reduce(struct ifd_builder *b, enum ifd_op op, uint32_t x,
                           const struct ifd_ints *axes, bool keep_dims);
 uint32_t ifd_build_clamp(struct ifd_builder *b, uint32_t x, double min, double max);
@@ -105,6 +104,10 @@ uint32_t ifd_build_clamp(struct ifd_builder *b, uint32_t x, double min, double m
 /** Elements begin … begin+size-1 along one axis. */
 uint32_t ifd_build_cut(struct ifd_builder *b, uint32_t x, uint32_t axis, int64_t begin,
                        int64_t size);
+
+/* ---- transposes (transpose.c) ---- */
+
+uint32_t ifd_build_transpose(struct ifd_builder *b, uint32_t x, const uint32_t *perm);
 /** Two axes exchanged. */
 uint32_t ifd_build_swap(struct ifd_builder *b, uint32_t x, uint32_t i, uint32_t k);
 

@@ -1,6 +1,6 @@
 /* lstm: a layer of long short-term memory over a sequence, in 8-bit numbers with a 16-bit cell, as
- * LiteRT's integer kernel computes it. */
-#include "engine/ops/infer_util.h"
+ * LiteRT's integer kernel computes it. Its shape rule is in lstm_rule.c. */
+#include "engine/ops/lstm_rule.h"
 #include "engine/ops/ref_util.h"
 #include "engine/tensor/fixed16.h"
 #include "engine/tensor/lstm8.h"
@@ -10,229 +10,7 @@
 
 extern const struct ifd_op_def ifd_op_lstm;
 
-#define NORM_SCALE_MAX 0x1p17f            /* its multiplier is shifted by 12 more bits */
-#define ROOT_ONE       (INT64_C(1) << 10) /* a deviation before it is normalized */
-
-struct sizes {
-    int64_t batch, steps, input, cells, width; /* width: of the state */
-};
-
-static struct sizes sizes_of(const struct ifd_lstm_attrs *attrs, const struct ifd_shape *x,
-                             const struct ifd_shape *recurrent)
-{
-    const uint32_t time = attrs->time_major ? 0 : 1;
-    return (struct sizes){x->dim[1 - time], x->dim[time], x->dim[2], recurrent->dim[0],
-                          recurrent->dim[1]};
-}
-
-/* ---- shape rule ---- */
-
-static enum ifd_code check_matrix(const struct ifd_infer *in, uint32_t i, int64_t rows,
-                                  int64_t columns, struct ifd_err *err)
-{
-    const struct ifd_desc *desc = ifd_infer_input(in, i);
-    if (!desc || desc->dtype != IFD_S8 || desc->shape.rank != 2 || desc->shape.dim[0] != rows ||
-        desc->shape.dim[1] != columns) {
-        return ifd_fail(err, IFD_INVALID, "lstm: input %u is %s %s, expected s8 [%lld,%lld]", i,
-                        desc ? ifd_dtype_name(desc->dtype) : "absent",
-                        desc ? ifd_shape_text(&desc->shape).s : "", (long long)rows,
-                        (long long)columns);
-    }
-    return ifd_infer_per_tensor(in->def, "weights", desc, err);
-}
-
-static enum ifd_code check_vector(const struct ifd_infer *in, uint32_t i, enum ifd_dtype dtype,
-                                  int64_t count, struct ifd_err *err)
-{
-    const struct ifd_desc *desc = ifd_infer_input(in, i);
-    if (!desc || desc->dtype != dtype || desc->shape.rank != 1 || desc->shape.dim[0] != count) {
-        return ifd_fail(err, IFD_INVALID, "lstm: input %u is no %s [%lld]", i,
-                        ifd_dtype_name(dtype), (long long)count);
-    }
-    return dtype == IFD_S16 ? ifd_infer_per_tensor(in->def, "weights", desc, err) : IFD_OK;
-}
-
-static enum ifd_code check_gate(const struct ifd_infer *in, uint32_t gate, const struct sizes *s,
-                                struct ifd_err *err)
-{
-    enum ifd_code code = check_matrix(in, IFD_LSTM_WEIGHTS(gate), s->cells, s->input, err);
-    if (code == IFD_OK) {
-        code = check_matrix(in, IFD_LSTM_RECURRENT(gate), s->cells, s->width, err);
-    }
-    if (code == IFD_OK) {
-        code = check_vector(in, IFD_LSTM_BIAS(gate), IFD_S32, s->cells, err);
-    }
-    if (code == IFD_OK && gate != IFD_LSTM_CELL_GATE &&
-        ifd_infer_input(in, IFD_LSTM_PEEPHOLE(gate))) {
-        code = check_vector(in, IFD_LSTM_PEEPHOLE(gate), IFD_S16, s->cells, err);
-    }
-    if (code == IFD_OK && ifd_infer_input(in, IFD_LSTM_NORM(gate))) {
-        code = check_vector(in, IFD_LSTM_NORM(gate), IFD_S16, s->cells, err);
-    }
-    if (code == IFD_OK && ifd_infer_input(in, IFD_LSTM_NORM(gate)) &&
-        ifd_ref_scale(ifd_infer_input(in, IFD_LSTM_NORM(gate))) > NORM_SCALE_MAX) {
-        code = ifd_fail(err, IFD_UNSUPPORTED, "lstm: input %u has scale %g, limit %g",
-                        IFD_LSTM_NORM(gate),
-                        (double)ifd_ref_scale(ifd_infer_input(in, IFD_LSTM_NORM(gate))),
-                        (double)NORM_SCALE_MAX);
-    }
-    return code;
-}
-
-/* What an absent input gate has: no weights of the state, no bias, no normalization. */
-static enum ifd_code check_coupled(const struct ifd_infer *in, const struct sizes *s,
-                                   struct ifd_err *err)
-{
-    static const uint32_t parts[] = {IFD_LSTM_RECURRENT(IFD_LSTM_INPUT_GATE),
-                                     IFD_LSTM_BIAS(IFD_LSTM_INPUT_GATE),
-                                     IFD_LSTM_NORM(IFD_LSTM_INPUT_GATE)};
-    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
-        if (ifd_infer_input(in, parts[i])) {
-            return ifd_fail(err, IFD_INVALID, "lstm: input %u of an absent input gate", parts[i]);
-        }
-    }
-    return ifd_infer_input(in, IFD_LSTM_PEEPHOLE(IFD_LSTM_INPUT_GATE))
-               ? check_vector(in, IFD_LSTM_PEEPHOLE(IFD_LSTM_INPUT_GATE), IFD_S16, s->cells, err)
-               : IFD_OK;
-}
-
-static enum ifd_code check_projection(const struct ifd_infer *in, const struct sizes *s,
-                                      struct ifd_err *err)
-{
-    if (!ifd_infer_input(in, IFD_LSTM_PROJECTION)) {
-        if (ifd_infer_input(in, IFD_LSTM_PROJECTION_BIAS)) {
-            return ifd_fail(err, IFD_INVALID, "lstm: a bias of no projection");
-        }
-        return s->width == s->cells
-                   ? IFD_OK
-                   : ifd_fail(err, IFD_INVALID, "lstm: a state of %lld for %lld cells",
-                              (long long)s->width, (long long)s->cells);
-    }
-    if (s->cells == 0) {
-        return ifd_fail(err, IFD_INVALID, "lstm: a projection of no cells");
-    }
-    const enum ifd_code code = check_matrix(in, IFD_LSTM_PROJECTION, s->width, s->cells, err);
-    return code == IFD_OK && ifd_infer_input(in, IFD_LSTM_PROJECTION_BIAS)
-               ? check_vector(in, IFD_LSTM_PROJECTION_BIAS, IFD_S32, s->width, err)
-               : code;
-}
-
-/* State [batch, width] and cell [batch, cells]. */
-static void shapes_of(const struct sizes *s, struct ifd_shape *shape)
-{
-    shape[0] = (struct ifd_shape){.rank = 2, .dim = {s->batch, s->width}};
-    shape[1] = (struct ifd_shape){.rank = 2, .dim = {s->batch, s->cells}};
-}
-
-/* Both or none; the state is quantized as the output is. */
-static enum ifd_code check_states(const struct ifd_infer *in, const struct ifd_desc *output,
-                                  const struct ifd_shape *shape, struct ifd_err *err)
-{
-    const struct ifd_desc *state = ifd_infer_input(in, IFD_LSTM_STATE),
-                          *cell = ifd_infer_input(in, IFD_LSTM_CELL);
-    if (!state && !cell) {
-        return IFD_OK;
-    }
-    if (!state || !cell || state->dtype != IFD_S8 || cell->dtype != IFD_S16 ||
-        !ifd_shape_equal(&state->shape, &shape[0]) || !ifd_shape_equal(&cell->shape, &shape[1]) ||
-        !ifd_quant_equal(state, &output[0])) {
-        return ifd_fail(err, IFD_INVALID, "lstm: no state s8 %s like the output and cell s16 %s",
-                        ifd_shape_text(&shape[0]).s, ifd_shape_text(&shape[1]).s);
-    }
-    return IFD_OK;
-}
-
-static enum ifd_code infer_states(const struct ifd_infer *in, struct ifd_desc *output,
-                                  const struct ifd_shape *shape, struct ifd_err *err)
-{
-    static const enum ifd_dtype dtypes[] = {[1] = IFD_S8, [2] = IFD_S16};
-    enum ifd_code code = IFD_OK;
-    if (in->output_count != 1 && in->output_count != 3) {
-        return ifd_fail(err, IFD_INVALID, "lstm: %u outputs, expected 1 or 3", in->output_count);
-    }
-    for (uint32_t i = 1; code == IFD_OK && i < in->output_count; i++) {
-        code = ifd_infer_output_dtype(in->def, output, i, dtypes[i], err);
-        if (code == IFD_OK) {
-            code = ifd_infer_output(in->def, output, i, &shape[i - 1], err);
-        }
-    }
-    if (code == IFD_OK && in->output_count == 3 && !ifd_quant_equal(&output[1], &output[0])) {
-        code = ifd_fail(err, IFD_INVALID, "lstm: output 1 is not quantized as output 0");
-    }
-    return code;
-}
-
-static bool has_input_gate(const struct ifd_infer *in)
-{
-    return ifd_infer_input(in, IFD_LSTM_WEIGHTS(IFD_LSTM_INPUT_GATE)) != NULL;
-}
-
-static enum ifd_code lstm_infer(const struct ifd_infer *in, struct ifd_desc *output,
-                                struct ifd_err *err)
-{
-    const struct ifd_op_def *def = in->def;
-    enum ifd_code code = ifd_infer_begin(def, in, err);
-    const struct ifd_desc *recurrent =
-        ifd_infer_input(in, IFD_LSTM_RECURRENT(IFD_LSTM_OUTPUT_GATE));
-    if (code == IFD_OK) {
-        code = ifd_infer_rank(def, in, 0, 3, err);
-    }
-    if (code == IFD_OK && (!recurrent || recurrent->shape.rank != 2)) {
-        code = ifd_fail(err, IFD_INVALID, "lstm: input %u is no matrix",
-                        IFD_LSTM_RECURRENT(IFD_LSTM_OUTPUT_GATE));
-    }
-    if (code == IFD_OK) {
-        code = ifd_infer_output_dtype(def, output, 0, IFD_S8, err);
-    }
-    if (code == IFD_OK) {
-        code = ifd_infer_per_tensor(def, "input 0", in->input[0].desc, err);
-    }
-    if (code == IFD_OK) {
-        code = ifd_infer_per_tensor(def, "output 0", &output[0], err);
-    }
-    if (code != IFD_OK) {
-        return code;
-    }
-    const struct ifd_shape *x = &in->input[0].desc->shape;
-    const struct sizes s = sizes_of(in->attrs, x, &recurrent->shape);
-    for (uint32_t gate = has_input_gate(in) ? IFD_LSTM_INPUT_GATE : IFD_LSTM_FORGET_GATE;
-         code == IFD_OK && gate < IFD_LSTM_GATES; gate++) {
-        code = check_gate(in, gate, &s, err);
-    }
-    if (code == IFD_OK && !has_input_gate(in)) {
-        code = check_coupled(in, &s, err);
-    }
-    const struct ifd_shape shape = {.rank = 3, .dim = {x->dim[0], x->dim[1], s.width}};
-    struct ifd_shape states[2];
-    shapes_of(&s, states);
-    if (code == IFD_OK) {
-        code = check_projection(in, &s, err);
-    }
-    if (code == IFD_OK) {
-        code = check_states(in, output, states, err);
-    }
-    if (code == IFD_OK) {
-        code = infer_states(in, output, states, err);
-    }
-    return code == IFD_OK ? ifd_infer_output(def, output, 0, &shape, err) : code;
-}
-
-/* Cell and gates in 16 bits, results of the cells in 8. */
-static enum ifd_code lstm_scratch(const struct ifd_infer *in, const struct ifd_desc *output,
-                                  size_t *ret_bytes, struct ifd_err *err)
-{
-    const struct sizes s =
-        sizes_of(in->attrs, &in->input[0].desc->shape,
-                 &ifd_infer_input(in, IFD_LSTM_RECURRENT(IFD_LSTM_OUTPUT_GATE))->shape);
-    (void)output;
-    if (!ifd_size_mul((size_t)s.batch * ((IFD_LSTM_GATES + 1) * sizeof(int16_t) + 1),
-                      (size_t)s.cells, ret_bytes)) {
-        return ifd_fail(err, IFD_TOO_LARGE, "lstm: %lld cells", (long long)s.cells);
-    }
-    return IFD_OK;
-}
-
-/* ---- reference ---- */
+#define ROOT_ONE (INT64_C(1) << 10) /* a deviation before it is normalized */
 
 static bool has(const struct ifd_ref_call *call, uint32_t i)
 {
@@ -259,7 +37,7 @@ struct product {
     struct ifd_multiplier factor;
 };
 
-static void add_product(const struct product *p, const struct sizes *s, int16_t *gate)
+static void add_product(const struct product *p, const struct ifd_lstm_sizes *s, int16_t *gate)
 {
     for (int64_t n = 0; n < s->batch; n++) {
         for (int64_t c = 0; c < s->cells; c++) {
@@ -282,8 +60,8 @@ static struct ifd_multiplier factor_of(const struct ifd_ref_call *call, uint32_t
 /* What the gate sees of the cells. LiteRT takes the width of the state for the number of cells: if
  * it is less, only so many are seen. (Of a batch it sees those of the first samples; here samples
  * are alike.) */
-static void add_cells(const struct ifd_ref_call *call, const struct sizes *s, uint32_t gate,
-                      const int16_t *cell, int16_t *ret)
+static void add_cells(const struct ifd_ref_call *call, const struct ifd_lstm_sizes *s,
+                      uint32_t gate, const int16_t *cell, int16_t *ret)
 {
     const struct ifd_lstm_attrs *attrs = call->attrs;
     const int16_t *weights = call->input[IFD_LSTM_PEEPHOLE(gate)];
@@ -317,7 +95,7 @@ static void normalize(const struct ifd_ref_call *call, int64_t count, uint32_t g
     const int64_t mean = sum * ROOT_ONE / count;
     const int64_t variance =
         (squares * (ROOT_ONE * ROOT_ONE / count) - mean * mean) / (ROOT_ONE * ROOT_ONE);
-    const int32_t least = (int32_t)ifd_ref_clamp_f32(10000 * scale, 1, NORM_SCALE_MAX);
+    const int32_t least = (int32_t)ifd_ref_clamp_f32(10000 * scale, 1, IFD_LSTM_NORM_SCALE_MAX);
     const struct ifd_multiplier root =
         ifd_ref_inverse_root(variance < 1 ? least : (int32_t)variance);
     for (int64_t c = 0; c < count; c++) {
@@ -330,8 +108,8 @@ static void normalize(const struct ifd_ref_call *call, int64_t count, uint32_t g
 }
 
 /* One gate of one step: x and state lie in the input and in the output before it. */
-static void compute_gate(const struct ifd_ref_call *call, const struct sizes *s, uint32_t gate,
-                         const int8_t *x, int64_t x_stride, const int8_t *state,
+static void compute_gate(const struct ifd_ref_call *call, const struct ifd_lstm_sizes *s,
+                         uint32_t gate, const int8_t *x, int64_t x_stride, const int8_t *state,
                          int64_t state_stride, const int16_t *cell, int16_t *ret)
 {
     const size_t count = (size_t)(s->batch * s->cells);
@@ -397,7 +175,7 @@ static int32_t hidden_zero(const struct ifd_ref_call *call)
 }
 
 /* The cells' results of a step. */
-static void store_hidden(const struct ifd_ref_call *call, const struct sizes *s,
+static void store_hidden(const struct ifd_ref_call *call, const struct ifd_lstm_sizes *s,
                          const int16_t *open, const int16_t *cell, int64_t stride, int8_t *y)
 {
     const struct ifd_lstm_attrs *attrs = call->attrs;
@@ -415,8 +193,8 @@ static void store_hidden(const struct ifd_ref_call *call, const struct sizes *s,
 }
 
 /* The state that becomes of the cells' results. LiteRT clips stored numbers around 0. */
-static void project(const struct ifd_ref_call *call, const struct sizes *s, const int8_t *hidden,
-                    int64_t stride, int8_t *y)
+static void project(const struct ifd_ref_call *call, const struct ifd_lstm_sizes *s,
+                    const int8_t *hidden, int64_t stride, int8_t *y)
 {
     const struct ifd_lstm_attrs *attrs = call->attrs;
     const float scale = ifd_ref_scale(call->out[0]);
@@ -440,8 +218,8 @@ static void project(const struct ifd_ref_call *call, const struct sizes *s, cons
 }
 
 /* State and cell behind the last step. */
-static void keep_states(const struct ifd_ref_call *call, const struct sizes *s, const int8_t *state,
-                        int64_t stride, const int16_t *cell)
+static void keep_states(const struct ifd_ref_call *call, const struct ifd_lstm_sizes *s,
+                        const int8_t *state, int64_t stride, const int16_t *cell)
 {
     for (int64_t n = 0; n < s->batch && call->output_count == 3; n++) {
         int8_t *kept = (int8_t *)call->output[1] + n * s->width;
@@ -459,8 +237,8 @@ static enum ifd_code lstm_ref(const struct ifd_ref_call *call, struct ifd_err *e
 {
     (void)err;
     const struct ifd_lstm_attrs *attrs = call->attrs;
-    const struct sizes s = sizes_of(attrs, &call->in[0]->shape,
-                                    &call->in[IFD_LSTM_RECURRENT(IFD_LSTM_OUTPUT_GATE)]->shape);
+    const struct ifd_lstm_sizes s = ifd_lstm_sizes_of(
+        attrs, &call->in[0]->shape, &call->in[IFD_LSTM_RECURRENT(IFD_LSTM_OUTPUT_GATE)]->shape);
     const size_t count = (size_t)(s.batch * s.cells);
     int16_t *gate = call->scratch;
     int16_t *cell = gate + IFD_LSTM_GATES * count;
@@ -528,8 +306,8 @@ const struct ifd_op_def ifd_op_lstm = {
     .attr_count = sizeof(lstm_attrs) / sizeof(lstm_attrs[0]),
     .attrs_bytes = sizeof(struct ifd_lstm_attrs),
     .dtypes = IFD_BIT(IFD_S8),
-    .infer = lstm_infer,
-    .scratch = lstm_scratch,
+    .infer = ifd_lstm_infer,
+    .scratch = ifd_lstm_scratch,
     .ref = lstm_ref,
     .multiplies = true,
 };
