@@ -30,6 +30,7 @@ KNOWN = {
     "ifd_onnx_capture": "the same graphs, after they were read (engine/parse/onnx/inner.c)",
     "mark_used": "the same (engine/parse/onnx/cut.c)",
     "find_missing": "the same (engine/parse/onnx/missing.c)",
+    "note_needs": "the same (engine/parse/onnx/sort.c)",
     "ifd_onnx_call_local ifd_onnx_inline build_node": "graphs and functions: LEVELS_MAX, 128 "
         "(engine/parse/onnx/onnx.c)",
     "is_default": "the same messages, after they were parsed (server/repo/fields.c)",

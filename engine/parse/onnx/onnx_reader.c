@@ -217,6 +217,7 @@ static enum ifd_code read_graph(struct ifd_onnx_reader *r, struct ifd_bytes mess
         return code;
     }
     struct ifd_onnx_node *node = ifd_onnx_reader_take(r, graph.node_count, sizeof(*node), &code);
+    struct ifd_onnx_node *const nodes = node;
     struct ifd_onnx_tensor *tensor =
         ifd_onnx_reader_take(r, graph.initializer_count, sizeof(*tensor), &code);
     struct ifd_onnx_port *input = ifd_onnx_reader_take(r, graph.input_count, sizeof(*input), &code);
@@ -250,7 +251,7 @@ static enum ifd_code read_graph(struct ifd_onnx_reader *r, struct ifd_bytes mess
         }
     }
     *ret = graph;
-    return code;
+    return code == IFD_OK ? ifd_onnx_sort(r, ret, nodes) : code;
 }
 
 /* OperatorSetIdProto: domain (1), version (2) */
@@ -330,6 +331,7 @@ static enum ifd_code read_function(struct ifd_onnx_reader *r, struct ifd_bytes m
     }
     struct ifd_onnx_node *node =
         ifd_onnx_reader_take(r, ret->graph.node_count, sizeof(*node), &code);
+    struct ifd_onnx_node *const nodes = node;
     struct ifd_onnx_opset *opset = ifd_onnx_reader_take(r, ret->opset_count, sizeof(*opset), &code);
     struct ifd_onnx_attr *attr = ifd_onnx_reader_take(r, ret->attr_count, sizeof(*attr), &code);
     ret->graph.node = node;
@@ -364,7 +366,7 @@ static enum ifd_code read_function(struct ifd_onnx_reader *r, struct ifd_bytes m
             break;
         }
     }
-    return code;
+    return code == IFD_OK ? ifd_onnx_sort(r, &ret->graph, nodes) : code;
 }
 
 /* ---- model ---- */

@@ -1,5 +1,5 @@
-/** What the reader's two files share: lists, tensors and ports (reader_values.c) of what the graphs
- *  (onnx_reader.c) name. */
+/** What the reader's files share: lists, tensors and ports (reader_values.c) of what the graphs
+ *  (onnx_reader.c) name, and the order of their nodes (sort.c). */
 #ifndef INFERD_ENGINE_PARSE_ONNX_READER_IMPL_H
 #define INFERD_ENGINE_PARSE_ONNX_READER_IMPL_H
 
@@ -50,5 +50,10 @@ IFD_NODISCARD enum ifd_code ifd_onnx_read_tensor(struct ifd_onnx_reader *r,
 /** A ValueInfoProto. */
 IFD_NODISCARD enum ifd_code ifd_onnx_read_port(struct ifd_onnx_reader *r, struct ifd_bytes message,
                                                struct ifd_onnx_port *ret);
+/** Puts each of a graph's nodes behind those that make its inputs. Does nothing where this is so, and
+ *  where nodes need each other. node: the graph's. */
+IFD_NODISCARD enum ifd_code ifd_onnx_sort(struct ifd_onnx_reader *r,
+                                          const struct ifd_onnx_graph *graph,
+                                          struct ifd_onnx_node *node);
 
 #endif

@@ -289,6 +289,36 @@ static void values_are_made_once_and_before_they_are_read(void)
     expect_refused(&n2, IFD_CORRUPT, "input 0 \"later\" is made by no node before it");
 }
 
+/* Converters to half precision append their casts at the end. */
+static void nodes_are_sorted_behind_what_makes_their_inputs(void)
+{
+    struct message g = {.size = 0};
+    const struct message last = node("Neg", "b", NULL, "y"), middle = node("Abs", "a", NULL, "b"),
+                         first = node("Relu", "x", NULL, "a"), in = port("x", 1, two_by_three),
+                         out = port("y", 1, two_by_three);
+    inner(&g, 1, &last);
+    inner(&g, 1, &middle);
+    inner(&g, 1, &first);
+    inner(&g, 11, &in);
+    inner(&g, 12, &out);
+    const struct message m = model(&g, 17);
+    struct reading r;
+    read_model(&r, &m, &parse_options);
+    REQUIRE_OK(r.code, &r.err);
+    EXPECT_INT(r.graph.node_count, 3);
+    EXPECT_INT(r.graph.node[0].op, IFD_OP_RELU);
+    EXPECT_INT(r.graph.node[1].op, IFD_OP_ABS);
+    EXPECT_INT(r.graph.node[2].op, IFD_OP_NEG);
+    ifd_arena_finish(&r.arena);
+
+    struct message circle = small("Relu", false);
+    const struct message one = node("Abs", "p", NULL, "q"), two = node("Abs", "q", NULL, "p");
+    inner(&circle, 1, &one);
+    inner(&circle, 1, &two);
+    const struct message c = model(&circle, 17);
+    expect_refused(&c, IFD_CORRUPT, "input 0 \"p\" is made by no node before it");
+}
+
 /* Before opset 7 attribute "axis" said where the second operand lies. */
 static void old_operands_lie_along_an_axis(void)
 {
@@ -987,6 +1017,7 @@ int main(int argc, char **argv)
         T(names_of_the_file_are_one_line),
         T(names_of_ports_are_whole),
         T(values_are_made_once_and_before_they_are_read),
+        T(nodes_are_sorted_behind_what_makes_their_inputs),
         T(old_operands_lie_along_an_axis),
         T(a_constant_has_as_many_elements_as_its_shape_says),
         T(constants_may_lie_in_files_beside),
