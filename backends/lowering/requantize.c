@@ -24,8 +24,12 @@ int32_t ifd_low_bound(float real, float scale, int32_t zero, int32_t lowest, int
     return !(bound > (float)lowest) ? lowest : bound < (float)highest ? (int32_t)bound : highest;
 }
 
+/* The factor of a sum of 8 bits is 2^-19 of that of its scales, and below 1. */
+#define SUM_WRAPS 0x1p11
+
 bool ifd_low_wraps(const struct ifd_node_view *node)
 {
+    const bool is_sum = node->op == IFD_OP_ADD || node->op == IFD_OP_SUB;
     double factor = 1;
     bool is_stored = node->output_count == 1 && node->output[0].quant.count == 1;
     for (uint32_t i = 0; is_stored && i < node->input_count && i < 2; i++) {
@@ -34,9 +38,10 @@ bool ifd_low_wraps(const struct ifd_node_view *node)
         for (uint32_t c = 0; in && c < in->quant.count; c++) {
             most = fmax(most, (double)in->quant.scale[c]);
         }
-        factor *= most;
+        factor = is_sum ? fmax(i == 0 ? 0 : factor, most) : factor * most;
     }
-    return is_stored && ifd_fixed_wraps(factor / (double)node->output[0].quant.scale[0]);
+    factor = is_stored ? factor / (double)node->output[0].quant.scale[0] : 0;
+    return ifd_fixed_wraps(is_sum ? factor * SUM_WRAPS : factor);
 }
 
 bool ifd_low_rounds_even(const struct ifd_node_view *node)
@@ -131,7 +136,7 @@ static int64_t room(const struct ifd_node_view *node, const struct ifd_low_scale
     const bool has_bias = node->input_count > 2 && node->input[2].data.data;
     const double real = node->output[0].dtype == IFD_F32 ? 0 : ifd_low_factor(scales, c);
     int32_t bias = 0;
-    for (double least = 1; least <= real; least *= 2) {
+    for (double least = 1; limit > 0 && !(real < least); least *= 2) {
         limit /= 2;
     }
     if (has_bias && node->input[2].desc->dtype == IFD_S32) {
@@ -156,7 +161,8 @@ bool ifd_low_sums_fit(const struct ifd_node_view *node, const struct ifd_low_sca
     for (size_t c = 0; c < channels; c++) {
         const int64_t limit = room(node, scales, c, sum_max);
         if (most * 255 < limit ||
-            ifd_low_is_nothing(data, channels, is_depthwise, (uint8_t)zero, c)) {
+            (!ifd_fixed_wraps(ifd_low_factor(scales, c)) &&
+             ifd_low_is_nothing(data, channels, is_depthwise, (uint8_t)zero, c))) {
             continue;
         }
         if (is_depthwise || spread(data->data + c * length, length, flip, native) * 255 >= limit) {

@@ -24,8 +24,8 @@ struct ifd_low_scales {
 /** Are results of this layer, sum or product rounded as ONNX Runtime does it? */
 bool ifd_low_rounds_even(const struct ifd_node_view *node);
 
-/** Is a factor from stored inputs to the stored output so large that its shift wraps in LiteRT
- *  (ifd_fixed_from_any)? Kernels hold no such factors. */
+/** Is a factor from stored inputs to the stored output so large that results may wrap in LiteRT
+ *  (ifd_fixed_scale_double), or that of a sum 1 or more? Kernels hold no such factors. */
 bool ifd_low_wraps(const struct ifd_node_view *node);
 
 /** Of a convolution or fully connected layer: input 0, weights 1. Of f32 data: those of the weights

@@ -28,8 +28,26 @@ static void requantize(const struct ifd_ref_call *call, double positive, double 
         const int32_t x = ifd_ref_load(in->dtype, call->input[0], i) - ifd_ref_zero_point(in);
         const int64_t y =
             (int64_t)ifd_requantize_double(x, x >= 0 ? up : down) + ifd_ref_zero_point(out);
-        ifd_ref_store(out->dtype, call->output[0], i, ifd_ref_clamp(y, min, max));
+        const int64_t raised = y > min ? y : min;
+        ifd_ref_store(out->dtype, call->output[0], i, (int32_t)(raised < max ? raised : max));
     }
+}
+
+/** Stored bounds of an activation that is a separate operator. Unlike a fused one LiteRT does not
+ *  refuse it for bounds beyond 32 bits; the upper bound may then be below the type's range. */
+static void operator_range(enum ifd_activation activation, const struct ifd_desc *out,
+                           int32_t *ret_min, int32_t *ret_max)
+{
+    const float scale = ifd_ref_scale(out);
+    const int32_t zero = ifd_ref_zero_point(out);
+    float real_min = 0;
+    float real_max = 0;
+    ifd_ref_act_range_f32((int32_t)activation, &real_min, &real_max);
+    const int32_t lowest = ifd_fixed_add(zero, ifd_fixed_from_float(roundf(real_min / scale)));
+    const int32_t highest = ifd_fixed_add(zero, ifd_fixed_from_float(roundf(real_max / scale)));
+    ifd_dtype_range(out->dtype, ret_min, ret_max);
+    *ret_min = lowest > *ret_min ? lowest : *ret_min;
+    *ret_max = highest < *ret_max && !isinf(real_max) ? highest : *ret_max;
 }
 
 /** An activation that is a separate operator: requantizes, then clamps. */
@@ -46,7 +64,7 @@ static void activate(const struct ifd_ref_call *call, enum ifd_activation activa
     }
     int32_t min = 0;
     int32_t max = 0;
-    ifd_ref_act_range_quant((int32_t)activation, out, &min, &max);
+    operator_range(activation, out, &min, &max);
     const double ratio = (double)ifd_unary_scale_ratio(in, out);
     requantize(call, ratio, ratio, min, max);
 }
@@ -87,19 +105,6 @@ static float leaky_ratio(float alpha, const struct ifd_desc *input, const struct
     return ifd_ref_scale(input) * alpha / ifd_ref_scale(output);
 }
 
-static enum ifd_code leaky_infer(const struct ifd_infer *in, struct ifd_desc *output,
-                                 struct ifd_err *err)
-{
-    const struct ifd_op_def *def = in->def;
-    enum ifd_code code = ifd_unary_rescaling_infer(in, output, err);
-    if (code == IFD_OK && ifd_dtype_is_quantized(output[0].dtype)) {
-        const struct ifd_leaky_relu_attrs *attrs = in->attrs;
-        code = ifd_unary_check_multiplier(
-            def, (double)leaky_ratio(attrs->alpha, in->input[0].desc, &output[0]), err);
-    }
-    return code;
-}
-
 static void leaky_quant(const struct ifd_ref_call *call, float alpha)
 {
     const struct ifd_desc *in = call->in[0];
@@ -135,42 +140,38 @@ struct multiplier16 {
     int32_t fraction, exponent;
 };
 
-static bool multiplier16_from_real(float real, struct multiplier16 *ret)
+static struct multiplier16 multiplier16(float real)
 {
-    struct ifd_multiplier wide;
-    if (!ifd_multiplier_from_real((double)real, &wide) || ifd_fixed_wraps((double)real)) {
-        return false;
-    }
+    const struct ifd_multiplier wide = ifd_multiplier((double)real);
     const int32_t half = 1 << 15;
     const int32_t fraction =
         wide.fraction >= INT32_MAX - half ? INT16_MAX : (wide.fraction + half) >> 16;
-    *ret = (struct multiplier16){fraction, wide.shift};
-    return true;
+    return (struct multiplier16){fraction, wide.shift};
 }
 
-/** Multipliers of hard swish: from the input with 7 more bits to the output, and to 3/32768.
- *  False if they do not fit 16 bits. */
-static bool hard_swish_multipliers(const struct ifd_desc *input, const struct ifd_desc *output,
-                                   struct multiplier16 *ret_output, struct multiplier16 *ret_gate)
+/** From the input with 7 more bits to the output. */
+static struct multiplier16 swish_to_output(const struct ifd_desc *input,
+                                           const struct ifd_desc *output)
 {
-    const float fine_scale = (1.0f / 128.0f) * ifd_ref_scale(input);
-    return multiplier16_from_real(fine_scale / ifd_ref_scale(output), ret_output) &&
-           multiplier16_from_real(fine_scale / (3.0f / 32768.0f), ret_gate) &&
-           ret_output->exponent <= 0 && ret_output->exponent >= -15 && ret_gate->exponent >= -15 &&
-           ret_gate->exponent <= 16;
+    return multiplier16((1.0f / 128.0f) * ifd_ref_scale(input) / ifd_ref_scale(output));
 }
 
+/** From the input with 7 more bits to 3/32768. */
+static struct multiplier16 swish_to_gate(const struct ifd_desc *input)
+{
+    return multiplier16((1.0f / 128.0f) * ifd_ref_scale(input) / (3.0f / 32768.0f));
+}
+
+/* LiteRT refuses such scales, too. */
 static enum ifd_code hard_swish_rule(const struct ifd_infer *in, struct ifd_desc *output,
                                      struct ifd_err *err)
 {
     const struct ifd_op_def *def = in->def;
     const enum ifd_code code = ifd_unary_infer(in, output, err);
-    struct multiplier16 to_output;
-    struct multiplier16 to_gate;
     if (code == IFD_OK && ifd_dtype_is_quantized(output[0].dtype) &&
-        !hard_swish_multipliers(in->input[0].desc, &output[0], &to_output, &to_gate)) {
+        swish_to_output(in->input[0].desc, &output[0]).exponent > 0) {
         return ifd_fail(err, IFD_UNSUPPORTED,
-                        "%s: scales %g of the input and %g of the output are too far apart",
+                        "%s: scale %g of the input is more than 128 times the output's %g",
                         def->name, (double)in->input[0].desc->quant.scale[0],
                         (double)output[0].quant.scale[0]);
     }
@@ -190,15 +191,22 @@ static int32_t mul_high_rounding_s16(int32_t a, int32_t b)
     return saturate_s16((product + nudge) / (1 << 15));
 }
 
+/** x / 2^exponent of 16 bits, halves away from zero; from 16 on ±1, as in LiteRT. */
+static int32_t shift_right_s16(int32_t x, int32_t exponent)
+{
+    return exponent < 16 ? ifd_fixed_shift_right(x, exponent) : x < 0 ? -1 : 1;
+}
+
 /** relu6(x + 3) / 6 in Q15 of a number with scale 3/32768 * 2^-exponent: only the last step
- *  saturates. */
+ *  saturates. The shift to the left counts modulo 32, and of 31 it is by a negative number. */
 static int32_t hard_sigmoid_s16(int32_t x, struct multiplier16 gate)
 {
     const int32_t left = gate.exponent > 0 ? gate.exponent : 0;
-    int32_t y = left > 0 ? saturate_s16(x * ((int64_t)1 << (left - 1))) : x;
+    const int32_t power = (int32_t)(UINT32_C(1) << ((left - 1) & 31));
+    int32_t y = left > 0 ? saturate_s16((int64_t)x * power) : x;
     y = mul_high_rounding_s16(y, gate.fraction);
     y = left > 0 ? saturate_s16((int64_t)y * 2) : y;
-    y = gate.exponent < 0 ? ifd_fixed_shift_right(y, -gate.exponent) : y;
+    y = gate.exponent < 0 ? shift_right_s16(y, -gate.exponent) : y;
     return (y + (1 << 15)) >> 1;
 }
 
@@ -206,9 +214,7 @@ static void hard_swish_quant(const struct ifd_ref_call *call)
 {
     const struct ifd_desc *in = call->in[0];
     const struct ifd_desc *out = call->out[0];
-    struct multiplier16 to_output = {0, 0};
-    struct multiplier16 to_gate = {0, 0};
-    (void)hard_swish_multipliers(in, out, &to_output, &to_gate); /* checked by the shape rule */
+    const struct multiplier16 to_output = swish_to_output(in, out), to_gate = swish_to_gate(in);
     int32_t min = 0;
     int32_t max = 0;
     ifd_dtype_range(out->dtype, &min, &max);
@@ -220,8 +226,7 @@ static void hard_swish_quant(const struct ifd_ref_call *call)
         const int32_t scaled = mul_high_rounding_s16(x, to_output.fraction);
         const int32_t product =
             gate * scaled / (1 << 15); /* towards zero: cancels the bias of the two roundings */
-        const int32_t y =
-            ifd_fixed_shift_right(product, -to_output.exponent) + ifd_ref_zero_point(out);
+        const int32_t y = shift_right_s16(product, -to_output.exponent) + ifd_ref_zero_point(out);
         ifd_ref_store(out->dtype, call->output[0], i, ifd_ref_clamp(y, min, max));
     }
 }
@@ -279,9 +284,9 @@ static bool clamp_bounds(const void *attrs, const float *number, float *ret_min,
     return clamp->min <= clamp->max;
 }
 
-DEFINE_UNARY_BOUNDED(relu, ifd_unary_rescaling_infer, TYPES_F32 | TYPES_QUANT)
-DEFINE_UNARY_BOUNDED(relu6, ifd_unary_rescaling_infer, TYPES_F32 | TYPES_QUANT)
-DEFINE_UNARY_BOUNDED(relu_n1_to_1, ifd_unary_rescaling_infer, TYPES_F32 | TYPES_8BIT)
+DEFINE_UNARY_BOUNDED(relu, ifd_unary_infer, TYPES_F32 | TYPES_QUANT)
+DEFINE_UNARY_BOUNDED(relu6, ifd_unary_infer, TYPES_F32 | TYPES_QUANT)
+DEFINE_UNARY_BOUNDED(relu_n1_to_1, ifd_unary_infer, TYPES_F32 | TYPES_8BIT)
 DEFINE_UNARY(hard_swish, hard_swish_rule, TYPES_F32 | TYPES_8BIT)
 DEFINE_UNARY_WITH_ATTRS(clamp, ifd_unary_infer, TYPES_F32, clamp_bounds)
-DEFINE_UNARY_WITH_ATTRS(leaky_relu, leaky_infer, TYPES_F32 | TYPES_QUANT, NULL)
+DEFINE_UNARY_WITH_ATTRS(leaky_relu, ifd_unary_infer, TYPES_F32 | TYPES_QUANT, NULL)

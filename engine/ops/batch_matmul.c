@@ -25,16 +25,6 @@ static enum ifd_code check_quantized(const struct ifd_infer *in, const struct if
     if (code == IFD_OK) {
         code = ifd_infer_per_tensor(def, "output 0", &output[0], err);
     }
-    struct ifd_multiplier factor;
-    const double real = code == IFD_OK ? factor_of(a, b, &output[0]) : 0;
-    if (!ifd_multiplier_from_real(real, &factor) ||
-        (a->dtype == IFD_S16 && (factor.shift > 6 || ifd_fixed_wraps(real)))) {
-        code = ifd_fail(err, IFD_UNSUPPORTED,
-                        "batch_matmul: scales %g and %g of the inputs and %g of the output are too "
-                        "far apart",
-                        (double)ifd_ref_scale(a), (double)ifd_ref_scale(b),
-                        (double)ifd_ref_scale(&output[0]));
-    }
     return code;
 }
 

@@ -57,9 +57,6 @@ static enum ifd_code even_infer(const struct ifd_infer *in, const struct ifd_des
 }
 
 enum ifd_code ifd_binary_arithmetic_infer(const struct ifd_infer *in, struct ifd_desc *output,
-                                          bool (*has_factors)(const struct ifd_desc *a,
-                                                              const struct ifd_desc *b,
-                                                              const struct ifd_desc *y),
                                           struct ifd_err *err)
 {
     const struct ifd_op_def *def = in->def;
@@ -77,12 +74,6 @@ enum ifd_code ifd_binary_arithmetic_infer(const struct ifd_infer *in, struct ifd
     }
     if (code == IFD_OK && rounds_even(in->attrs)) {
         return even_infer(in, output, err);
-    }
-    if (is_quantized && code == IFD_OK && !has_factors(a, b, &output[0])) {
-        return ifd_fail(err, IFD_UNSUPPORTED,
-                        "%s: scales %g and %g of the inputs and %g of the output are too far apart",
-                        def->name, (double)a->quant.scale[0], (double)b->quant.scale[0],
-                        (double)output[0].quant.scale[0]);
     }
     return code;
 }
@@ -141,13 +132,13 @@ void ifd_binary_map_quant(const struct ifd_ref_call *call,
     ifd_ref_act_range_quant(attrs->activation, out, &min, &max);
     const int32_t zero_a = ifd_ref_zero_point(call->in[0]);
     const int32_t zero_b = ifd_ref_zero_point(call->in[1]);
-    const int64_t zero_y = ifd_ref_zero_point(out);
+    const int32_t zero_y = ifd_ref_zero_point(out);
     struct ifd_walk walk;
     for (walk_begin(&walk, call); walk.left > 0; ifd_walk_next(&walk)) {
         const int32_t a = ifd_ref_load(out->dtype, call->input[0], (size_t)walk.offset[0]) - zero_a;
         const int32_t b = ifd_ref_load(out->dtype, call->input[1], (size_t)walk.offset[1]) - zero_b;
         ifd_ref_store(out->dtype, call->output[0], walk.done,
-                      ifd_ref_clamp(fn(a, b, context) + zero_y, min, max));
+                      ifd_ref_clamp(ifd_fixed_add(fn(a, b, context), zero_y), min, max));
     }
 }
 
@@ -158,19 +149,6 @@ static double product_factor(const struct ifd_desc *a, const struct ifd_desc *b,
 {
     return (double)(ifd_ref_scale(a) * ifd_ref_scale(b) /
                     ifd_ref_scale(y)); /* in float, as TFLite has it */
-}
-
-static bool product_has_factor(const struct ifd_desc *a, const struct ifd_desc *b,
-                               const struct ifd_desc *y)
-{
-    struct ifd_multiplier factor;
-    return ifd_multiplier_from_real(product_factor(a, b, y), &factor);
-}
-
-static enum ifd_code product_infer(const struct ifd_infer *in, struct ifd_desc *output,
-                                   struct ifd_err *err)
-{
-    return ifd_binary_arithmetic_infer(in, output, product_has_factor, err);
 }
 
 static float mul_f32(float a, float b)
@@ -224,20 +202,6 @@ static double quotient_factor(const struct ifd_desc *a, const struct ifd_desc *b
                               const struct ifd_desc *y)
 {
     return (double)(ifd_ref_scale(a) / (ifd_ref_scale(b) * ifd_ref_scale(y)));
-}
-
-static bool quotient_has_factor(const struct ifd_desc *a, const struct ifd_desc *b,
-                                const struct ifd_desc *y)
-{
-    struct ifd_multiplier factor;
-    const double real = quotient_factor(a, b, y);
-    return ifd_multiplier_from_real(real, &factor) && !ifd_fixed_wraps(real);
-}
-
-static enum ifd_code quotient_infer(const struct ifd_infer *in, struct ifd_desc *output,
-                                    struct ifd_err *err)
-{
-    return ifd_binary_arithmetic_infer(in, output, quotient_has_factor, err);
 }
 
 static int32_t div_quant(int32_t a, int32_t b, const void *context)
@@ -433,8 +397,9 @@ static bool maximum_bounds(const void *attrs, const float *number, float *ret_mi
     return number && !isnan(*number);
 }
 
-DEFINE_BINARY(mul, product_infer, BINARY_NUMBERS | IFD_DTYPES_QUANT, true, NULL)
-DEFINE_BINARY(div, quotient_infer, BINARY_NUMBERS | IFD_BIT(IFD_U8) | IFD_BIT(IFD_S8), true, NULL)
+DEFINE_BINARY(mul, ifd_binary_arithmetic_infer, BINARY_NUMBERS | IFD_DTYPES_QUANT, true, NULL)
+DEFINE_BINARY(div, ifd_binary_arithmetic_infer, BINARY_NUMBERS | IFD_BIT(IFD_U8) | IFD_BIT(IFD_S8),
+              true, NULL)
 DEFINE_BINARY(floor_mod, binary_infer, BINARY_NUMBERS, false, NULL)
 DEFINE_BINARY(floor_div, binary_infer, BINARY_NUMBERS, false, NULL)
 DEFINE_BINARY(pow, binary_infer, BINARY_NUMBERS, false, NULL)

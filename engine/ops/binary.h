@@ -11,14 +11,11 @@
 enum { IFD_BINARY_ATTRS = 3 };
 extern const struct ifd_attr_def ifd_binary_attr_defs[IFD_BINARY_ATTRS];
 
-/** Shape and type of the output. Quantized operands have one scale a tensor, and has_factors says
- *  that integers can compute their scales; rounds_even is refused where it has no kernel. Errors as
- *  of infer functions. */
-IFD_NODISCARD enum ifd_code ifd_binary_arithmetic_infer(
-    const struct ifd_infer *in, struct ifd_desc *output,
-    bool (*has_factors)(const struct ifd_desc *a, const struct ifd_desc *b,
-                        const struct ifd_desc *y),
-    struct ifd_err *err);
+/** Shape and type of the output. Quantized operands have one scale a tensor; rounds_even is refused
+ *  where it has no kernel. Errors as of infer functions. */
+IFD_NODISCARD enum ifd_code ifd_binary_arithmetic_infer(const struct ifd_infer *in,
+                                                        struct ifd_desc *output,
+                                                        struct ifd_err *err);
 
 /** output = fn(a, b), with the activation of the attributes. */
 void ifd_binary_map_f32(const struct ifd_ref_call *call, float (*fn)(float, float));

@@ -27,13 +27,6 @@ static enum ifd_code bool_infer(const struct ifd_infer *in, struct ifd_desc *out
 
 /* ---- comparisons ---- */
 
-/* Quantized numbers as reals; false if a scale is not allowed. */
-static bool factor_of(const struct ifd_desc *desc, struct ifd_multiplier *ret)
-{
-    return (double)ifd_ref_scale(desc) < 1.0 &&
-           ifd_multiplier_from_real((double)ifd_ref_scale(desc), ret);
-}
-
 static enum ifd_code compare_infer(const struct ifd_infer *in, struct ifd_desc *output,
                                    struct ifd_err *err)
 {
@@ -44,12 +37,7 @@ static enum ifd_code compare_infer(const struct ifd_infer *in, struct ifd_desc *
         if (!ifd_dtype_is_quantized(input->dtype)) {
             break;
         }
-        struct ifd_multiplier factor;
         code = ifd_infer_per_tensor(def, i == 0 ? "input 0" : "input 1", input, err);
-        if (code == IFD_OK && !factor_of(input, &factor)) {
-            code = ifd_fail(err, IFD_UNSUPPORTED, "%s: input %u has scale %g, expected less than 1",
-                            def->name, i, (double)input->quant.scale[0]);
-        }
     }
     return code;
 }
@@ -59,6 +47,10 @@ struct comparison {
     enum ifd_dtype dtype;
     int32_t zero_a, zero_b;
     struct ifd_multiplier a, b;
+    /* where a scale is 1 or more: LiteRT then shifts by negative numbers, and its results depend on
+     * where an element lies */
+    bool is_real;
+    double scale_a, scale_b;
 };
 
 static int order(int64_t a, int64_t b)
@@ -69,6 +61,11 @@ static int order(int64_t a, int64_t b)
 static int order_f32(float a, float b)
 {
     return a < b ? -1 : a > b ? 1 : a == b ? 0 : 2;
+}
+
+static int order_f64(double a, double b)
+{
+    return a < b ? -1 : a > b;
 }
 
 static int order_text(struct ifd_str a, struct ifd_str b)
@@ -97,6 +94,10 @@ static int compare(const struct comparison *c, const void *a, int64_t i, const v
     case IFD_STR:
         return order_text(((const struct ifd_str *)a)[i], ((const struct ifd_str *)b)[k]);
     default:
+        if (c->is_real) {
+            return order_f64(c->scale_a * (ifd_ref_load(c->dtype, a, (size_t)i) - c->zero_a),
+                             c->scale_b * (ifd_ref_load(c->dtype, b, (size_t)k) - c->zero_b));
+        }
         return order(scaled(ifd_ref_load(c->dtype, a, (size_t)i) - c->zero_a, c->a),
                      scaled(ifd_ref_load(c->dtype, b, (size_t)k) - c->zero_b, c->b));
     }
@@ -109,8 +110,11 @@ static void compare_all(const struct ifd_ref_call *call, uint32_t accepted)
     if (ifd_dtype_is_quantized(c.dtype)) {
         c.zero_a = ifd_ref_zero_point(call->in[0]);
         c.zero_b = ifd_ref_zero_point(call->in[1]);
-        c.a = ifd_multiplier((double)ifd_ref_scale(call->in[0]));
-        c.b = ifd_multiplier((double)ifd_ref_scale(call->in[1]));
+        c.scale_a = (double)ifd_ref_scale(call->in[0]);
+        c.scale_b = (double)ifd_ref_scale(call->in[1]);
+        c.is_real = c.scale_a >= 1 || c.scale_b >= 1;
+        c.a = ifd_multiplier(c.scale_a);
+        c.b = ifd_multiplier(c.scale_b);
     }
     uint8_t *y = call->output[0];
     struct ifd_walk walk;

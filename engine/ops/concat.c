@@ -90,8 +90,9 @@ static void requantize_run(const struct ifd_desc *input, const struct ifd_desc *
     const float bias = (float)-ifd_ref_zero_point(input) * scale;
     for (size_t i = 0; i < count; i++) {
         const float steps = roundf((float)source[i] * scale + bias);
-        const float stored = steps + (float)ifd_ref_zero_point(output);
-        target[i] = stored >= 255.0f ? 255 : stored > 0.0f ? (uint8_t)stored : 0;
+        const int32_t stored =
+            ifd_fixed_add(ifd_fixed_from_float(steps), ifd_ref_zero_point(output));
+        target[i] = (uint8_t)ifd_ref_clamp(stored, 0, 255);
     }
 }
 

@@ -6,10 +6,6 @@
 #include "engine/ir/shape.h"
 #include "engine/ops/infer_util.h"
 
-/** Scales of 64-bit sums must be smaller: what a left shift by 6 with a 15-bit multiplier can
- *  express. */
-#define WIDE_SCALE_LIMIT (1 << 6)
-
 double ifd_contract_real_scale(const struct ifd_desc *input, const struct ifd_desc *filter,
                                const struct ifd_desc *output, enum ifd_contract_rounding rounding,
                                int64_t c)
@@ -65,12 +61,11 @@ static enum ifd_code check_float(const struct ifd_op_def *def, const struct ifd_
 
 static enum ifd_code check_scales(const struct ifd_op_def *def, const struct ifd_desc *input,
                                   const struct ifd_desc *filter, const struct ifd_desc *output,
-                                  enum ifd_contract_rounding rounding, bool is_wide,
-                                  struct ifd_err *err)
+                                  enum ifd_contract_rounding rounding, struct ifd_err *err)
 {
-    for (uint32_t c = 0; c < filter->quant.count; c++) {
+    for (uint32_t c = 0; rounding == IFD_CONTRACT_EVEN && c < filter->quant.count; c++) {
         const double real = ifd_contract_real_scale(input, filter, output, rounding, c);
-        if (is_wide ? !(real < WIDE_SCALE_LIMIT) : !isfinite(real)) {
+        if (!isfinite(real)) {
             return ifd_fail(err, IFD_INVALID,
                             "%s: channel %u has input scale * filter scale / output scale = %g, "
                             "which is out of range",
@@ -115,8 +110,7 @@ static enum ifd_code check_quantized(const struct ifd_op_def *def, const struct 
         code = check_symmetric_filter(def, filter, roles->weights.axis, err);
     }
     if (code == IFD_OK) {
-        code = check_scales(def, input, filter, output, roles->rounding,
-                            ifd_contract_has_wide_sums(input, bias), err);
+        code = check_scales(def, input, filter, output, roles->rounding, err);
     }
     return code;
 }

@@ -74,12 +74,7 @@ static enum ifd_code check_prelu_scales(const struct ifd_infer *in, const struct
     if (code == IFD_OK) {
         code = ifd_infer_per_tensor(def, "output 0", &output[0], err);
     }
-    if (code == IFD_OK) {
-        code = ifd_unary_check_multiplier(def, prelu_positive(input, &output[0]), err);
-    }
-    return code == IFD_OK
-               ? ifd_unary_check_multiplier(def, prelu_negative(input, alpha, &output[0]), err)
-               : code;
+    return code;
 }
 
 static enum ifd_code prelu_infer(const struct ifd_infer *in, struct ifd_desc *output,

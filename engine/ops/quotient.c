@@ -57,7 +57,5 @@ int32_t ifd_quotient(int32_t a, int32_t b, struct ifd_multiplier factor)
         ifd_fixed_mul_high((int32_t)((uint32_t)a << room), inverse_of_one_plus(fraction));
     const int shift = factor.shift - (31 - zeros) - room;
     const int32_t scaled = ifd_fixed_mul_high(whole, factor.fraction);
-    return shift > 0     ? widen(scaled, shift)
-           : shift < -31 ? 0
-                         : ifd_fixed_shift_right(scaled, -shift);
+    return ifd_fixed_shift_any(scaled, -shift);
 }

@@ -15,9 +15,6 @@ extern const struct ifd_op_def ifd_op_reduce_mean;
 extern const struct ifd_op_def ifd_op_reduce_max;
 extern const struct ifd_op_def ifd_op_reduce_min;
 
-/** Limit of input scale over output scale: a left shift by 30. */
-#define SCALE_LIMIT (1 << 30)
-
 /* The reduced dimensions of shape, as a set of bits; empty for a scalar. */
 static enum ifd_code axes_of(const struct ifd_op_def *def, const struct ifd_reduce_attrs *attrs,
                              const struct ifd_shape *shape, uint32_t *ret_axes, struct ifd_err *err)
@@ -55,9 +52,8 @@ static enum ifd_code check_types(const struct ifd_op_def *def, const struct ifd_
     if (code != IFD_OK) {
         return code;
     }
-    if (def == &ifd_op_reduce_max || def == &ifd_op_reduce_min
-            ? !ifd_quant_equal(input, &output[0])
-            : !(scale_ratio(input, &output[0]) < SCALE_LIMIT)) {
+    if ((def == &ifd_op_reduce_max || def == &ifd_op_reduce_min) &&
+        !ifd_quant_equal(input, &output[0])) {
         return ifd_fail(err, IFD_INVALID, "%s: input scale %g does not fit output scale %g",
                         def->name, (double)input->quant.scale[0], (double)output[0].quant.scale[0]);
     }
@@ -178,7 +174,7 @@ static void store_quantized(const struct ifd_ref_call *call, int64_t count, bool
     const struct ifd_desc *output = call->out[0];
     int32_t multiplier = 0;
     int shift = 0;
-    ifd_fixed_from_real(scale_ratio(input, output), &multiplier, &shift);
+    ifd_fixed_from_any(scale_ratio(input, output), &multiplier, &shift);
     if (is_mean) {
         int bits = 0; /* of count, rounded down: count >> bits is 1 */
         while (bits < 32 && count >> (bits + 1) != 0) {
@@ -195,12 +191,9 @@ static void store_quantized(const struct ifd_ref_call *call, int64_t count, bool
     const uint64_t zero_sum = (uint64_t)(ifd_ref_zero_point(input) * count);
     for (size_t i = 0; i < ifd_ref_elements(output); i++) {
         const int32_t centred = (int32_t)(uint32_t)(sum[i] - zero_sum);
-        const int64_t value = (int64_t)ifd_fixed_scale_double(centred, multiplier, shift) +
-                              ifd_ref_zero_point(output);
-        ifd_ref_store(output->dtype, call->output[0], i,
-                      (int32_t)(value < min   ? min
-                                : value > max ? max
-                                              : value));
+        const int32_t value = ifd_fixed_add(ifd_fixed_scale_double(centred, multiplier, shift),
+                                            ifd_ref_zero_point(output));
+        ifd_ref_store(output->dtype, call->output[0], i, ifd_ref_clamp(value, min, max));
     }
 }
 

@@ -155,19 +155,11 @@ void ifd_ref_store(enum ifd_dtype dtype, void *data, size_t i, int32_t value)
     }
 }
 
-bool ifd_multiplier_from_real(double real, struct ifd_multiplier *ret)
-{
-    if (!(real >= 0.0 && isfinite(real))) {
-        return false;
-    }
-    ifd_fixed_from_any(real, &ret->fraction, &ret->shift);
-    return true;
-}
-
 struct ifd_multiplier ifd_multiplier(double real)
 {
-    struct ifd_multiplier multiplier = {0, 0};
-    return ifd_multiplier_from_real(real, &multiplier) ? multiplier : (struct ifd_multiplier){0, 0};
+    struct ifd_multiplier multiplier;
+    ifd_fixed_from_any(real, &multiplier.fraction, &multiplier.shift);
+    return multiplier;
 }
 
 float ifd_ref_scale(const struct ifd_desc *desc)

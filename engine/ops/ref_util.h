@@ -67,11 +67,7 @@ struct ifd_multiplier {
     int shift;
 };
 
-/** Splits a real factor as ifd_fixed_from_any. False for factors that shape rules must refuse:
- *  negative, infinite, NaN. */
-bool ifd_multiplier_from_real(double real, struct ifd_multiplier *ret);
-
-/** The same for a factor that a shape rule has checked; 0 for any other. */
+/** Splits a real factor as ifd_fixed_from_any. */
 struct ifd_multiplier ifd_multiplier(double real);
 
 /** 1 / sqrt(x), x >= 0, by five Newton steps in fixed point with 3 integer bits (the arithmetic of

@@ -17,20 +17,18 @@ struct sum_factors {
     struct ifd_multiplier a, b, y;
 };
 
-/** False if the output's scale is so small that the sum's factor is 1 or more. squares: the sum
- *  is squared first. */
-static bool sum_factors(const struct ifd_desc *a, const struct ifd_desc *b,
-                        const struct ifd_desc *y, int left, bool squares, struct sum_factors *ret)
+/** squares: the sum is squared first. */
+static struct sum_factors sum_factors(const struct ifd_desc *a, const struct ifd_desc *b,
+                                      const struct ifd_desc *y, int left, bool squares)
 {
     const float larger = ifd_ref_scale(a) > ifd_ref_scale(b) ? ifd_ref_scale(a) : ifd_ref_scale(b);
     const double common = 2.0 * (double)larger;
     const double fine = ldexp((double)ifd_ref_scale(y), squares ? 2 * left : left);
     const double factor = squares ? common * common / fine : common / fine;
-    *ret = (struct sum_factors){.left = left};
-    return (factor < 1.0 || squares) &&
-           ifd_multiplier_from_real((double)ifd_ref_scale(a) / common, &ret->a) &&
-           ifd_multiplier_from_real((double)ifd_ref_scale(b) / common, &ret->b) &&
-           ifd_multiplier_from_real(factor, &ret->y);
+    return (struct sum_factors){.left = left,
+                                .a = ifd_multiplier((double)ifd_ref_scale(a) / common),
+                                .b = ifd_multiplier((double)ifd_ref_scale(b) / common),
+                                .y = ifd_multiplier(factor)};
 }
 
 static int sum_left_shift(enum ifd_dtype dtype)
@@ -38,9 +36,22 @@ static int sum_left_shift(enum ifd_dtype dtype)
     return dtype == IFD_S16 ? 15 : 20;
 }
 
+#define SUM_LIMIT (1 << 20) /* beyond every type */
+
 static int32_t scaled_up(int32_t x, int left, struct ifd_multiplier factor)
 {
     return ifd_requantize_double(x * (1 << left), factor);
+}
+
+/** A factor of 1 or more saturates. ADD of LiteRT aborts, and SUB shifts by a negative number: its
+ *  results depend on where an element lies. */
+static int32_t scaled_down(int32_t x, struct ifd_multiplier factor)
+{
+    const int64_t high = ifd_fixed_mul_high(x, factor.fraction);
+    return factor.shift <= 0
+               ? ifd_requantize_double(x, factor)
+               : ifd_ref_clamp(high * (INT64_C(1) << (factor.shift < 31 ? factor.shift : 31)),
+                               -SUM_LIMIT, SUM_LIMIT);
 }
 
 static int32_t add_quant(int32_t a, int32_t b, const void *context)
@@ -48,7 +59,7 @@ static int32_t add_quant(int32_t a, int32_t b, const void *context)
     const struct sum_factors *factors = context;
     const int32_t sum =
         scaled_up(a, factors->left, factors->a) + scaled_up(b, factors->left, factors->b);
-    return ifd_requantize_double(sum, factors->y);
+    return scaled_down(sum, factors->y);
 }
 
 static int32_t sub_quant(int32_t a, int32_t b, const void *context)
@@ -56,7 +67,7 @@ static int32_t sub_quant(int32_t a, int32_t b, const void *context)
     const struct sum_factors *factors = context;
     const int32_t sum =
         scaled_up(a, factors->left, factors->a) - scaled_up(b, factors->left, factors->b);
-    return ifd_requantize_double(sum, factors->y);
+    return scaled_down(sum, factors->y);
 }
 
 /** Right shifts that bring s16 inputs with power-of-two scales to the output's scale; one of
@@ -104,19 +115,6 @@ static int32_t sub_shifted(int32_t a, int32_t b, const void *context)
     return ifd_fixed_shift_right(a, shifts->a) - ifd_fixed_shift_right(b, shifts->b);
 }
 
-static bool sum_has_factors(const struct ifd_desc *a, const struct ifd_desc *b,
-                            const struct ifd_desc *y)
-{
-    struct sum_factors factors;
-    return sum_factors(a, b, y, sum_left_shift(y->dtype), false, &factors);
-}
-
-static enum ifd_code sum_infer(const struct ifd_infer *in, struct ifd_desc *output,
-                               struct ifd_err *err)
-{
-    return ifd_binary_arithmetic_infer(in, output, sum_has_factors, err);
-}
-
 /** The three forms of one sum. */
 struct sum_kernels {
     float (*real)(float, float);
@@ -129,15 +127,15 @@ static void sum(const struct ifd_ref_call *call, const struct sum_kernels *kerne
 {
     const enum ifd_dtype dtype = call->out[0]->dtype;
     struct sum_shifts shifts;
-    struct sum_factors factors;
     if (dtype == IFD_F32) {
         ifd_binary_map_f32(call, kernels->real);
     } else if (!ifd_dtype_is_quantized(dtype)) {
         ifd_binary_map_int(call, kernels->integer);
     } else if (sum_shifts(call, &shifts)) {
         ifd_binary_map_quant(call, kernels->shifted, &shifts);
-    } else if (sum_factors(call->in[0], call->in[1], call->out[0], sum_left_shift(dtype), false,
-                           &factors)) {
+    } else {
+        const struct sum_factors factors =
+            sum_factors(call->in[0], call->in[1], call->out[0], sum_left_shift(dtype), false);
         ifd_binary_map_quant(call, kernels->quant, &factors);
     }
 }
@@ -187,19 +185,6 @@ static enum ifd_code sub_ref(const struct ifd_ref_call *call, struct ifd_err *er
 
 enum { SQUARE_LEFT_SHIFT = 7 };
 
-static bool square_has_factors(const struct ifd_desc *a, const struct ifd_desc *b,
-                               const struct ifd_desc *y)
-{
-    struct sum_factors factors;
-    return sum_factors(a, b, y, SQUARE_LEFT_SHIFT, true, &factors);
-}
-
-static enum ifd_code square_infer(const struct ifd_infer *in, struct ifd_desc *output,
-                                  struct ifd_err *err)
-{
-    return ifd_binary_arithmetic_infer(in, output, square_has_factors, err);
-}
-
 static float squared_difference_f32(float a, float b)
 {
     return (a - b) * (a - b);
@@ -223,19 +208,19 @@ static enum ifd_code squared_difference_ref(const struct ifd_ref_call *call, str
 {
     (void)err;
     const enum ifd_dtype dtype = call->out[0]->dtype;
-    struct sum_factors factors;
     if (dtype == IFD_F32) {
         ifd_binary_map_f32(call, squared_difference_f32);
     } else if (!ifd_dtype_is_quantized(dtype)) {
         ifd_binary_map_int(call, squared_difference_int);
-    } else if (sum_factors(call->in[0], call->in[1], call->out[0], SQUARE_LEFT_SHIFT, true,
-                           &factors)) {
+    } else {
+        const struct sum_factors factors =
+            sum_factors(call->in[0], call->in[1], call->out[0], SQUARE_LEFT_SHIFT, true);
         ifd_binary_map_quant(call, squared_difference_quant, &factors);
     }
     return IFD_OK;
 }
 
-DEFINE_BINARY(add, sum_infer, BINARY_NUMBERS | IFD_DTYPES_QUANT, true, NULL)
-DEFINE_BINARY(sub, sum_infer, BINARY_NUMBERS | IFD_DTYPES_QUANT, true, NULL)
-DEFINE_BINARY(squared_difference, square_infer,
+DEFINE_BINARY(add, ifd_binary_arithmetic_infer, BINARY_NUMBERS | IFD_DTYPES_QUANT, true, NULL)
+DEFINE_BINARY(sub, ifd_binary_arithmetic_infer, BINARY_NUMBERS | IFD_DTYPES_QUANT, true, NULL)
+DEFINE_BINARY(squared_difference, ifd_binary_arithmetic_infer,
               IFD_BIT(IFD_F32) | IFD_BIT(IFD_S32) | IFD_BIT(IFD_S8), false, NULL)

@@ -33,32 +33,9 @@ float ifd_unary_scale_ratio(const struct ifd_desc *input, const struct ifd_desc 
     return ifd_ref_scale(input) / ifd_ref_scale(output);
 }
 
-enum ifd_code ifd_unary_check_multiplier(const struct ifd_op_def *def, double real,
-                                         struct ifd_err *err)
-{
-    struct ifd_multiplier multiplier;
-    if (!ifd_multiplier_from_real(real, &multiplier)) {
-        return ifd_fail(err, IFD_UNSUPPORTED,
-                        "%s: multiplier %g between input and output is out of range", def->name,
-                        real);
-    }
-    return IFD_OK;
-}
-
-enum ifd_code ifd_unary_rescaling_infer(const struct ifd_infer *in, struct ifd_desc *output,
-                                        struct ifd_err *err)
-{
-    const struct ifd_op_def *def = in->def;
-    const enum ifd_code code = ifd_unary_infer(in, output, err);
-    if (code != IFD_OK || output[0].quant.count == 0 || !ifd_dtype_is_quantized(output[0].dtype)) {
-        return code;
-    }
-    return ifd_unary_check_multiplier(
-        def, (double)ifd_unary_scale_ratio(in->input[0].desc, &output[0]), err);
-}
-
 /* ---- functions computed in floats ---- */
 
+/* What 32 bits do not hold saturates, but becomes the lowest number of u8, as in LiteRT. */
 static int32_t quantize_f32(float real, const struct ifd_desc *desc)
 {
     int32_t min = 0;
@@ -66,7 +43,10 @@ static int32_t quantize_f32(float real, const struct ifd_desc *desc)
     ifd_dtype_range(desc->dtype, &min, &max);
     const float steps =
         roundf(real * (1.0f / ifd_ref_scale(desc))) + (float)ifd_ref_zero_point(desc);
-    return steps >= (float)max ? max : steps > (float)min ? (int32_t)steps : min;
+    return desc->dtype == IFD_U8 ? ifd_ref_clamp(ifd_fixed_from_float(steps), min, max)
+           : steps >= (float)max ? max
+           : steps > (float)min  ? (int32_t)steps
+                                 : min;
 }
 
 void ifd_unary_map(const struct ifd_ref_call *call, float (*fn)(float))
@@ -126,24 +106,14 @@ static double rsqrt_factor(const struct ifd_desc *in, const struct ifd_desc *out
     return 1.0 / ((double)sqrtf(ifd_ref_scale(in)) * (double)ifd_ref_scale(out));
 }
 
-static enum ifd_code rsqrt_infer(const struct ifd_infer *in, struct ifd_desc *output,
-                                 struct ifd_err *err)
-{
-    const enum ifd_code code = ifd_unary_infer(in, output, err);
-    return code == IFD_OK && output[0].dtype == IFD_S8
-               ? ifd_unary_check_multiplier(in->def, rsqrt_factor(in->input[0].desc, &output[0]),
-                                            err)
-               : code;
-}
-
 static enum ifd_code rsqrt_s8(const struct ifd_ref_call *call, struct ifd_err *err)
 {
     const int8_t *x = call->input[0];
     int8_t *y = call->output[0];
     const int32_t zero_in = ifd_ref_zero_point(call->in[0]);
     const int32_t zero_out = ifd_ref_zero_point(call->out[0]);
-    const struct ifd_multiplier factor =
-        ifd_multiplier(ldexp(rsqrt_factor(call->in[0], call->out[0]), -RSQRT_BITS));
+    struct ifd_multiplier factor = ifd_multiplier(rsqrt_factor(call->in[0], call->out[0]));
+    factor.shift -= RSQRT_BITS;
     for (size_t i = 0; i < ifd_ref_elements(call->out[0]); i++) {
         const int32_t value = x[i] - zero_in;
         if (value < 0) {
@@ -151,7 +121,11 @@ static enum ifd_code rsqrt_s8(const struct ifd_ref_call *call, struct ifd_err *e
         }
         struct ifd_multiplier root = ifd_ref_inverse_root(value);
         root.shift += RSQRT_BITS;
-        const int32_t scaled = ifd_requantize_double(ifd_requantize_double(1, root), factor);
+        const int32_t single = ifd_requantize_double(1, root);
+        const int32_t scaled =
+            factor.shift > 0
+                ? ifd_requantize_double(single, factor)
+                : ifd_fixed_shift_any(ifd_fixed_mul_high(single, factor.fraction), -factor.shift);
         y[i] = (int8_t)(value == 0 ? INT8_MAX
                                    : ifd_ref_clamp((int64_t)scaled + zero_out, INT8_MIN, INT8_MAX));
     }
@@ -234,10 +208,10 @@ static enum ifd_code neg_ref(const struct ifd_ref_call *call, struct ifd_err *er
 
 /* ---- definitions ---- */
 
-DEFINE_UNARY(abs, ifd_unary_rescaling_infer,
+DEFINE_UNARY(abs, ifd_unary_infer,
              TYPES_F32 | IFD_BIT(IFD_S32) | IFD_BIT(IFD_S8) | IFD_BIT(IFD_S16))
 DEFINE_UNARY(neg, ifd_unary_infer, TYPES_F32 | IFD_BIT(IFD_S32) | IFD_BIT(IFD_S64))
 DEFINE_UNARY(exp, ifd_unary_infer, TYPES_F32 | IFD_BIT(IFD_S8))
 DEFINE_UNARY(log, ifd_unary_infer, TYPES_F32 | IFD_BIT(IFD_S8))
 DEFINE_UNARY(sqrt, ifd_unary_infer, TYPES_F32)
-DEFINE_UNARY(rsqrt, rsqrt_infer, TYPES_F32 | IFD_BIT(IFD_S8))
+DEFINE_UNARY(rsqrt, ifd_unary_infer, TYPES_F32 | IFD_BIT(IFD_S8))

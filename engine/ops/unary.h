@@ -15,14 +15,6 @@
 IFD_NODISCARD enum ifd_code ifd_unary_infer(const struct ifd_infer *in, struct ifd_desc *output,
                                             struct ifd_err *err);
 
-/** The same for operators that requantize by the ratio of the scales. */
-IFD_NODISCARD enum ifd_code ifd_unary_rescaling_infer(const struct ifd_infer *in,
-                                                      struct ifd_desc *output, struct ifd_err *err);
-
-/** UNSUPPORTED if a number cannot be a multiplier of integers. */
-IFD_NODISCARD enum ifd_code ifd_unary_check_multiplier(const struct ifd_op_def *def, double real,
-                                                       struct ifd_err *err);
-
 /** Real multipliers of quantized operators are floats where TFLite has floats. */
 float ifd_unary_scale_ratio(const struct ifd_desc *input, const struct ifd_desc *output);
 

@@ -22,6 +22,7 @@ class Case:
     outputs: list
     options: tuple = ()  # type's name, members
     intermediates: tuple = ()
+    degenerate: bool = False
 
 
 def pick(rng, *choices):
@@ -144,15 +145,13 @@ def binary(op, options, types, has_activation=True, positive=False):
 
 
 def divide(rng):
-    """LiteRT shifts the smallest quotients of bytes by more than 31 bits: not so small here."""
+    """LiteRT refuses to divide by 0."""
     make = binary("DIV", "DivOptions", ("f32", "u8", "s8", "s32"), positive=True)
     case = make(rng)
     x, y = case.inputs
     if x.dtype in QUANTIZED:
-        x.data = np.where(np.abs(x.data.astype(int) - x.zero_point[0]) < 16,
-                          (x.data + x.np(32)), x.data)
         y.data = np.where(y.data == y.zero_point[0], y.data + y.np(1), y.data)
-        factor = rng.uniform(2, 60)
+        factor = 2.0 ** rng.uniform(-3, 12)
         case.outputs[0].scale = [float(np.float32(x.scale[0] / y.scale[0] / factor))]
     return case
 
@@ -772,3 +771,115 @@ CASES |= {
      "TOPK_V2", "SUM", "ARG_MAX", "TRANSPOSE", "FILL", "SPLIT", "MIRROR_PAD", "REVERSE_V2",
      "RESIZE_BILINEAR", "SPACE_TO_BATCH_ND", "BATCH_TO_SPACE_ND", "MEAN", "CUMSUM")
 }
+
+
+# ---- scales that no training gives ----
+
+
+def ends(rng, dtype):
+    low, high = RANGE[dtype]
+    return 0 if dtype in ("s16", "s32", "s64") else pick(rng, low, high, 0, zero(rng, dtype))
+
+
+def degenerate(make):
+    """A case whose scales are 10^-30 to 10^30 and whose zero points are at the ends. Equal
+    quantizations stay equal; the scale of a bias is that of its products."""
+
+    def make_degenerate(rng):
+        case = dataclasses.replace(make(rng), degenerate=True)
+        middle, width = pick(rng, (0, 30), (-20, 4), (0, 12), (20, 4), (0, 4))
+        renamed = {}
+
+        def rename(t, bias):
+            if t is None or t.scale is None or bias:
+                return
+            key = (tuple(t.scale), tuple(t.zero_point))
+            if key not in renamed:
+                factor = 10.0 ** rng.uniform(middle - width, middle + width)
+                renamed[key] = ([float(np.float32(s * factor)) for s in t.scale],
+                                [ends(rng, t.dtype) for _ in t.scale] if len(t.scale) == 1 and
+                                not (t.dtype == "s8" and t.constant) else t.zero_point)
+            t.scale, t.zero_point = renamed[key]
+
+        layer = case.op in BIASED
+        for i, t in enumerate(case.inputs):
+            rename(t, layer and i == len(case.inputs) - 1 and t.dtype in ("s32", "s64"))
+        for t in case.outputs:
+            rename(t, False)
+        b = case.inputs[-1]
+        if layer and b.scale is not None and b.dtype in ("s32", "s64"):
+            x, w = (case.inputs[2], case.inputs[1]) if case.op == "TRANSPOSE_CONV" else (
+                case.inputs[:2])
+            with np.errstate(over="ignore"):
+                b.scale = [float(np.float32(x.scale[0]) * np.float32(s)) for s in w.scale]
+            b.zero_point = [0] * len(b.scale)
+        return case
+
+    return make_degenerate
+
+
+def hard_swish(rng):
+    """From an input scale of 5e7 on LiteRT shifts by 32 bits and more, and its vectors give
+    something else than what is left beside them."""
+    case = degenerate(of_quantized(CASES["HARD_SWISH"]))(rng)
+    x = case.inputs[0]
+    x.scale = [min(x.scale[0], 4e7)]
+    return case
+
+
+def sub(rng):
+    """A factor of 1 or more shifts by a negative number in LiteRT: results depend on where an
+    element lies."""
+    case = degenerate(of_quantized(CASES["SUB"]))(rng)
+    most = max(t.scale[0] for t in case.inputs)
+    case.outputs[0].scale = [max(case.outputs[0].scale[0], most / 2 ** 13)]
+    return case
+
+
+def small_scales(op):
+    """Below 1, for the same reason."""
+    def make(rng):
+        case = degenerate(of_quantized(CASES[op]))(rng)
+        for t in case.inputs:
+            t.scale = [min(t.scale[0], 0.9)]
+        return case
+
+    return make
+
+
+def pool_of_bytes(op):
+    """Where 32 bits do not hold 6, LiteRT clamps to what its stack held before."""
+    def make(rng):
+        case = degenerate(of_quantized(CASES[op]))(rng)
+        for t in case.inputs + case.outputs:
+            t.scale = [max(t.scale[0], 1e-8)]
+        return case
+
+    return make
+
+
+BIASED = ("CONV_2D", "DEPTHWISE_CONV_2D", "TRANSPOSE_CONV", "FULLY_CONNECTED")
+
+
+def of_quantized(make):
+    def make_quantized(rng):
+        for _ in range(50):
+            case = make(rng)
+            if any(t is not None and t.scale is not None for t in case.inputs + case.outputs):
+                return case
+        raise ValueError("no quantized case")
+
+    return make_quantized
+
+
+DEGENERATE = ("ABS", "EXP", "RSQRT", "ELU", "GELU", "RELU", "RELU6", "RELU_N1_TO_1", "LEAKY_RELU",
+              "TANH", "PRELU", "QUANTIZE", "DEQUANTIZE", "ADD", "MUL",
+              "DIV", "SQUARED_DIFFERENCE", "MAXIMUM", "MEAN",
+              "REDUCE_MAX", "CONCATENATION",
+              "CONV_2D", "DEPTHWISE_CONV_2D", "TRANSPOSE_CONV", "FULLY_CONNECTED",
+              "BATCH_MATMUL", "PACK", "RESIZE_BILINEAR")
+CASES |= {f"{op} DEGENERATE": degenerate(of_quantized(CASES[op])) for op in DEGENERATE}
+CASES |= {f"{op} DEGENERATE": small_scales(op) for op in ("EQUAL", "LESS")}
+CASES |= {"HARD_SWISH DEGENERATE": hard_swish, "SUB DEGENERATE": sub,
+          "AVERAGE_POOL_2D DEGENERATE": pool_of_bytes("AVERAGE_POOL_2D"),
+          "MAX_POOL_2D DEGENERATE": pool_of_bytes("MAX_POOL_2D")}

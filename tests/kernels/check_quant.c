@@ -174,11 +174,13 @@ static void check_quantize(const char *isa, const struct ifd_kern_quant *kern)
         ((float *)in.data)[i] = check_int(0, 9) ? tie : check_float(-1e9f, 1e9f);
     }
     const int is_even = check_int(0, 1);
-    (is_even ? kern->quantize_even : kern->quantize)(n, in.data, scale, zero, out.data);
+    const float beyond = check_int(0, 1) ? 1e6f : -1e6f;
+    (is_even ? kern->quantize_even : kern->quantize)(n, in.data, scale, zero, beyond, out.data);
     kern->dequantize(n, out.data, scale, zero, back.data);
     for (size_t i = 0; i < n; i++) {
         const float real = ((const float *)in.data)[i] / scale;
-        float v = (is_even ? rintf(real) : roundf(real)) + (float)zero;
+        float steps = is_even ? rintf(real) : fabsf(real) < 0x1p31f ? roundf(real) : beyond;
+        float v = steps + (float)zero;
         int want = v < IFD_Q8_MIN ? IFD_Q8_MIN : v > IFD_Q8_MAX ? IFD_Q8_MAX : (int)v;
         int got = ((const ifd_q8 *)out.data)[i];
         if (got != want) {

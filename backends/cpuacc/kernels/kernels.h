@@ -494,10 +494,13 @@ struct ifd_kern_quant {
     /* out[i] = table[(uint8_t)in[i]]: every unary function of 8 bits, requantization included, and
      * the XOR that brings a tensor to native form. out may be in. */
     void (*lut_8)(size_t n, const uint8_t *in, const uint8_t *table, uint8_t *out);
-    /* out = clamp(round(in / scale) + zero), halves away from zero, to IFD_Q8_MIN .. IFD_Q8_MAX. */
-    void (*quantize)(size_t n, const float *in, float scale, int32_t zero, ifd_q8 *out);
-    /* The same, halves to the even neighbour. */
-    void (*quantize_even)(size_t n, const float *in, float scale, int32_t zero, ifd_q8 *out);
+    /* out = clamp(round(in / scale) + zero), halves away from zero, to IFD_Q8_MIN .. IFD_Q8_MAX;
+     * beyond stands for quotients that 32 bits do not hold, NaN included. */
+    void (*quantize)(size_t n, const float *in, float scale, int32_t zero, float beyond,
+                     ifd_q8 *out);
+    /* The same, halves to the even neighbour; all numbers saturate. */
+    void (*quantize_even)(size_t n, const float *in, float scale, int32_t zero, float beyond,
+                          ifd_q8 *out);
     /* out = (in - zero) * scale. */
     void (*dequantize)(size_t n, const ifd_q8 *in, float scale, int32_t zero, float *out);
     /* As quantize, with in * factor instead of in / scale. */

@@ -130,7 +130,7 @@ bool ifd_acc_binary_takes(const struct ifd_node_view *node, struct ifd_err *reas
                  ifd_dtype_name(dtype));
         return false;
     }
-    if (dtype != IFD_F32 && node->op == IFD_OP_MUL && ifd_low_wraps(node)) {
+    if (dtype != IFD_F32 && ifd_low_wraps(node)) {
         ifd_fail(reason, IFD_UNSUPPORTED, "scales that are too far apart");
         return false;
     }

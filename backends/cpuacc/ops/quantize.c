@@ -5,16 +5,18 @@ struct quant_params {
     size_t count;
     float scale;
     int32_t zero;
+    float beyond; /* in steps */
 };
 
 static void quantize(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame,
-                     void (*kernel)(size_t, const float *, float, int32_t, ifd_q8 *))
+                     void (*kernel)(size_t, const float *, float, int32_t, float, ifd_q8 *))
 {
     const struct quant_params *p = step->params;
     const struct ifd_acc_range range = ifd_acc_share(frame, p->count, 64);
     const float *in = ifd_acc_in(step, frame, 0);
     ifd_q8 *out = ifd_acc_out(step, frame);
-    kernel(range.end - range.begin, in + range.begin, p->scale, p->zero, out + range.begin);
+    kernel(range.end - range.begin, in + range.begin, p->scale, p->zero, p->beyond,
+           out + range.begin);
 }
 
 static void run_quantize(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame)
@@ -74,6 +76,7 @@ static enum ifd_code add_quant(struct ifd_acc_lowering *lowering,
         p->count = bytes / ifd_dtype_bytes(node->view.output[0].dtype);
         p->scale = quantized->quant.scale[0];
         p->zero = ifd_acc_zero(quantized);
+        p->beyond = quantized->quant.zero_point[0] < 0 ? 1e6f : -1e6f; /* the lowest number wraps */
         step->max_threads = (uint32_t)(p->count / 4096) + 1;
         ifd_acc_name_step(lowering, kernel, 0, "%s", ifd_op_def(node->view.op)->name);
     }

@@ -208,8 +208,8 @@ static void run_reduce_q8(const struct ifd_acc_step *step, const struct ifd_acc_
         step->kernels->reduce.column_sum_q8(p->reduced, p->inner, in + o * p->reduced * p->inner,
                                             p->inner, sum);
         for (size_t c = 0; c < p->inner; c++) {
-            const int32_t value =
-                ifd_fixed_scale_double(sum[c] - p->zero_sum, p->multiplier, p->shift) + p->out_zero;
+            const int32_t value = ifd_fixed_add(
+                ifd_fixed_scale_double(sum[c] - p->zero_sum, p->multiplier, p->shift), p->out_zero);
             out[o * p->inner + c] = (ifd_q8)(value < IFD_Q8_MIN   ? IFD_Q8_MIN
                                              : value > IFD_Q8_MAX ? IFD_Q8_MAX
                                                                   : value);
@@ -222,8 +222,8 @@ static void run_reduce_q8(const struct ifd_acc_step *step, const struct ifd_acc_
 static void init_mean_q8(const struct ifd_node_view *node, struct reduce_params *p)
 {
     const struct ifd_desc *in = node->input[0].desc, *out = &node->output[0];
-    ifd_fixed_from_real((double)in->quant.scale[0] / (double)out->quant.scale[0], &p->multiplier,
-                        &p->shift);
+    ifd_fixed_from_any((double)in->quant.scale[0] / (double)out->quant.scale[0], &p->multiplier,
+                       &p->shift);
     if (node->op == IFD_OP_REDUCE_MEAN) {
         int bits = 0; /* of the count, rounded down */
         while (bits < 32 && p->reduced >> (bits + 1) != 0) {

@@ -235,9 +235,12 @@ static void lut_8(size_t n, const uint8_t *in, const uint8_t *table, uint8_t *ou
 }
 
 /* Adding the number just below a half and truncating rounds halves away from zero, and rounds
- * nothing else up. Beyond the clamp the exact value does not matter. */
-INLINE vi quantize_vector(vf v, vi zero, const int is_even)
+ * nothing else up. Beyond the clamp the exact value does not matter. beyond: for what is not even
+ * 32 bits. */
+INLINE vi quantize_vector(vf v, vf beyond, vi zero, const int is_even)
 {
+    const vf size = vf_from_bits(vi_and(vf_bits(v), vi_set1(INT32_MAX)));
+    v = is_even ? v : vf_select(vf_lt(size, vf_set1(0x1p31f)), v, beyond);
     v = vf_min(vf_set1(1e6f), vf_max(vf_set1(-1e6f), v));
     vi sign = vi_and(vf_bits(v), vi_set1(INT32_MIN));
     vf half = vf_from_bits(vi_or(vf_bits(vf_set1(0x1.fffffep-2f)), sign));
@@ -245,14 +248,15 @@ INLINE vi quantize_vector(vf v, vi zero, const int is_even)
     return vi_min(vi_set1(IFD_Q8_MAX), vi_max(vi_set1(IFD_Q8_MIN), q));
 }
 
-INLINE void quantize_all(size_t n, const float *in, float by, int32_t zero, ifd_q8 *out,
-                         const int is_factor, const int is_even)
+INLINE void quantize_all(size_t n, const float *in, float by, int32_t zero, float beyond,
+                         ifd_q8 *out, const int is_factor, const int is_even)
 {
+    const vf lost = vf_set1(beyond);
     const vf s = vf_set1(by);
     const vi z = vi_set1(zero);
     for (size_t i = 0; i < n; i += VF_LANES) {
         const vf x = n - i < VF_LANES ? vf_load_n(in + i, n - i) : vf_load(in + i);
-        const vi q = quantize_vector(is_factor ? vf_mul(x, s) : vf_div(x, s), z, is_even);
+        const vi q = quantize_vector(is_factor ? vf_mul(x, s) : vf_div(x, s), lost, z, is_even);
         if (n - i < VF_LANES) {
             vi_store_q8_n(out + i, q, n - i);
         } else {
@@ -261,19 +265,21 @@ INLINE void quantize_all(size_t n, const float *in, float by, int32_t zero, ifd_
     }
 }
 
-static void quantize(size_t n, const float *in, float scale, int32_t zero, ifd_q8 *out)
+static void quantize(size_t n, const float *in, float scale, int32_t zero, float beyond,
+                     ifd_q8 *out)
 {
-    quantize_all(n, in, scale, zero, out, 0, 0);
+    quantize_all(n, in, scale, zero, beyond, out, 0, 0);
 }
 
-static void quantize_even(size_t n, const float *in, float scale, int32_t zero, ifd_q8 *out)
+static void quantize_even(size_t n, const float *in, float scale, int32_t zero, float beyond,
+                          ifd_q8 *out)
 {
-    quantize_all(n, in, scale, zero, out, 0, 1);
+    quantize_all(n, in, scale, zero, beyond, out, 0, 1);
 }
 
 static void quantize_by(size_t n, const float *in, float factor, int32_t zero, ifd_q8 *out)
 {
-    quantize_all(n, in, factor, zero, out, 1, 0);
+    quantize_all(n, in, factor, zero, 0, out, 1, 0);
 }
 
 static void dequantize(size_t n, const ifd_q8 *in, float scale, int32_t zero, float *out)
