@@ -8,6 +8,11 @@
 
 enum ifd_cut_source { IFD_CUT_CONSTANT, IFD_CUT_INPUT, IFD_CUT_OUTPUT };
 
+/** A value may be an element of a list that the turns of a loop make. The run keeps lists by id
+ *  until the wanted value, a bool, is false. Then the list is a value, with a first dimension of
+ *  its length. */
+enum ifd_cut_list { IFD_CUT_NO_LIST, IFD_CUT_LIST_BEGINS, IFD_CUT_LIST_GROWS };
+
 /** A value that nodes behind a cut need. */
 struct ifd_cut_value {
     uint64_t id, alias; /* the parser's own */
@@ -18,7 +23,9 @@ struct ifd_cut_value {
     /** The first number of the wanted value is the size along this dimension: the tensor has room
      *  for more, and its content is dense. IFD_NONE: the shape is as described. */
     uint32_t axis;
-    bool is_wanted; /* behind the cut its content is a constant */
+    bool is_wanted;   /* behind the cut its content is a constant */
+    bool is_variable; /* a constant that is none behind the cut: the next turn has another */
+    enum ifd_cut_list list;
 };
 
 /** Where reading stopped, because a node needs content that only a run computes: the size of its

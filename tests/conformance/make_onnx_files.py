@@ -692,8 +692,83 @@ def main():
     FOLDER.mkdir(exist_ok=True)
     for make in (layers, normalizations, attention, blocks, integers, qlinear, ml, narrow,
                  functions, contributed, machines, labels_and_categories, more_trees, caches,
-                 few_bits, others, volumes):
+                 few_bits, others, volumes, turns):
         make()
+
+
+def graph(nodes, inputs, outputs):
+    """inputs, outputs: pairs of name and type; those of these names are scalars."""
+    flat = ("it", "go", "d", "jt", "jo", "f")
+    infos = [[helper.make_tensor_value_info(n, t, [] if n in flat else None) for n, t in ports]
+             for ports in (inputs, outputs)]
+    return helper.make_graph(nodes, "body", *infos)
+
+
+def turns():
+    """Loops whose end and shapes data decides."""
+    f32, s64, flag = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
+    x, limit = abs(real(6, 3)) + F(0.25), np.array(16, F)
+    constants = [("one", S64([1])), ("zero", S64([0])), ("yes", np.array(True)),
+                 ("half", np.array(0.5, F)), ("start", np.zeros(1, S64)), ("last", S64([6])),
+                 ("acc", np.zeros(3, F)), ("many", np.array(1024, S64))]
+    heads = [("it", s64), ("go", flag)]
+
+    # Row n of x by a slice whose bounds count, until the sum of what was seen is large.
+    row = [node("Add", ["n", "one"], ["next"]), node("Min", ["next", "last"], ["end"]),
+           node("Slice", ["x", "n", "end", "zero"], ["rows"]),
+           node("Squeeze", ["rows", "zero"], ["r"]), node("Add", "ar", "s"),
+           node("ReduceSum", "s", "t", keepdims=0), node("Less", ["t", "most"], "d")]
+    body = graph([*row, node("Mul", ["r", "half"], "h")], [*heads, ("n", s64), ("a", f32)],
+                 [("d", flag), ("next", s64), ("s", f32), ("h", f32)])
+    loop = node("Loop", ["many", "yes", "start", "acc"], ["n_", "y", "list"], body=body)
+    given = [("x", x), ("most", limit)]
+    write("turns_slice", [loop], given, constants, ["y", "list", "n_"])
+    write("turns_once", [loop], [("x", x), ("most", np.array(0, F))], constants, ["y", "list"])
+    asked = [node("Less", ["half", "most"], ["first"]),
+             node("Loop", ["many", "first", "start", "acc"], ["n_", "y", "list"], body=body)]
+    write("turns_none", asked, [("x", x), ("most", np.array(0, F))], constants, ["y", "list"])
+    write("turns_first_asked", asked, given, constants, ["y", "list"])
+
+    # In a branch, between nodes that the loop, the branch and the rest of the model need.
+    branch = graph([node("Mul", ["x", "half"], "u"),
+                    node("Loop", ["many", "yes", "start", "acc"], ["n_", "z", "list"],
+                         body=graph([*row, node("ReduceMax", "u", "k", keepdims=0),
+                                     node("Mul", "rk", "h")],
+                                    [*heads, ("n", s64), ("a", f32)],
+                                    [("d", flag), ("next", s64), ("s", f32), ("h", f32)])),
+                    node("ReduceSum", ["list", "zero"], ["p"], keepdims=0),
+                    node("ReduceMax", "u", "v", keepdims=0), node("Add", "pz", "w"),
+                    node("Add", "wv", "q")], [], [("q", f32)])
+    other = graph([node("ReduceMin", "x", "q", axes=[0], keepdims=0)], [], [("q", f32)])
+    choose = [node("ReduceSum", "x", "e", keepdims=0), node("Greater", ["e", "half"], "c"),
+              node("If", "c", "o", then_branch=branch, else_branch=other),
+              node("Add", "oe", "y")]
+    write("turns_in_branch", choose, given, constants)
+
+    # A value that grows, and a loop in the loop whose lists begin anew.
+    inner = graph([node("Mul", ["b", "half"], "g"), node("ReduceSum", "g", "m", keepdims=0),
+                   node("Greater", ["m", "half"], "f")],
+                  [("jt", s64), ("jo", flag), ("b", f32)], [("f", flag), ("g", f32), ("m", f32)])
+    body = graph([*row, node("Unsqueeze", ["r", "zero"], "u"), node("Concat", "wu", "v", axis=0),
+                  node("Loop", ["many", "yes", "s"], ["z", "l"], body=inner),
+                  node("ReduceSum", "l", "p", keepdims=0)],
+                 [*heads, ("n", s64), ("a", f32), ("w", f32)],
+                 [("d", flag), ("next", s64), ("s", f32), ("v", f32), ("z", f32), ("p", f32)])
+    write("turns_in_turns",
+          [node("Slice", ["x", "zero", "one", "zero"], "w"),
+           node("Loop", ["many", "yes", "start", "acc", "w"], ["n_", "y", "k", "i", "j"],
+                body=body)], given, constants, ["y", "k", "i", "j"])
+
+    # What a turn finds decides a shape of the same turn.
+    body = graph([*row, node("Greater", ["r", "half"], "f"), node("NonZero", "f", "i"),
+                  node("Shape", "i", "k"), node("Gather", ["k", "one"], "l"),
+                  node("Expand", ["half", "l"], "m"), node("ReduceSum", "m", "p", keepdims=0),
+                  node("Add", "qp", "u")],
+                 [*heads, ("n", s64), ("a", f32), ("q", f32)],
+                 [("d", flag), ("next", s64), ("s", f32), ("u", f32)])
+    write("turns_found",
+          [node("Loop", ["many", "yes", "start", "acc", "half"], ["n_", "y", "z"], body=body)],
+          given, constants, ["y", "z"])
 
 
 if __name__ == "__main__":

@@ -131,8 +131,13 @@ static void run(const char *name, const char *backend, const struct answers *a,
     enum ifd_code code = ifd_instance_create(model, &options, &instance, &err);
     code = code == IFD_OK ? ifd_instance_run(instance, &io, 1, &err) : code;
     EXPECT_CODE(code, IFD_OK, &err);
-    for (uint32_t i = 0; code == IFD_OK && i < info->output_count; i++) {
-        judge(name, backend, &got[i], find(a, "wanted", info->output[i].name));
+    for (uint32_t i = 0; code == IFD_OK && i < 2 * info->output_count; i++) {
+        if (i == info->output_count) { /* a second run finds the plans of the first */
+            code = ifd_instance_run(instance, &io, 1, &err);
+            EXPECT_CODE(code, IFD_OK, &err);
+        }
+        const uint32_t o = i % info->output_count;
+        judge(name, backend, &got[o], find(a, "wanted", info->output[o].name));
     }
     ifd_instance_destroy(instance);
     for (uint32_t i = 0; i < info->input_count; i++) {

@@ -313,6 +313,38 @@ static void build_loop(struct loop *l)
     }
 }
 
+static bool carries_sequences(const struct loop *l)
+{
+    for (uint32_t i = 0; i < l->carried; i++) {
+        if (ifd_onnx_is_list(l->value[2 + i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Neither in place nor as a graph of its own: a run makes it turn by turn, so that shapes may
+ * change and content may be asked for. With sequences it is built in place as far as it is known.
+ */
+static void ask_for_turns(struct loop *l, const struct ifd_onnx_mark *mark)
+{
+    const struct ifd_onnx_turns turns = {.call = l->call,
+                                         .body = l->body,
+                                         .limit = l->limit,
+                                         .carried = l->carried,
+                                         .list_count = l->list_count};
+    ifd_onnx_go_back(l->call, mark);
+    start(l);
+    if (!carries_sequences(l)) {
+        ifd_onnx_next_turn(&turns);
+        return;
+    }
+    l->asks = true;
+    if (unroll(l)) {
+        take_results(l);
+    }
+}
+
 void ifd_onnx_loop(struct ifd_onnx_call *call, int unused)
 {
     (void)unused;
@@ -336,21 +368,26 @@ void ifd_onnx_loop(struct ifd_onnx_call *call, int unused)
     if (!take_loop(&l)) {
         return;
     }
+    struct ifd_onnx_build *build = call->build;
     const struct ifd_onnx_mark mark = ifd_onnx_mark_of(call);
-    start(&l);
-    bool is_unrolled = !call->build->keeps_loops && unroll(&l);
-    if (!is_unrolled && call->b->code == IFD_OK) {
-        build_loop(&l);
-        if (!ifd_onnx_may_build_in_place(call)) {
-            return;
-        }
-        ifd_onnx_go_back(call, &mark); /* such as values whose shapes change from turn to turn */
-        l.asks = true;
-        start(&l);
-        is_unrolled = unroll(&l);
+    if (ifd_onnx_has_turns(build)) {
+        ask_for_turns(&l, &mark);
+        return;
     }
+    start(&l);
+    const uint32_t asks_nothing = carries_sequences(&l) ? 0 : 1;
+    build->unrolling += asks_nothing;
+    const bool is_unrolled = !build->keeps_loops && unroll(&l);
+    build->unrolling -= asks_nothing;
     if (is_unrolled) {
         take_results(&l);
+        return;
+    }
+    if (call->b->code == IFD_OK) {
+        build_loop(&l);
+    }
+    if (ifd_onnx_may_build_in_place(call)) {
+        ask_for_turns(&l, &mark); /* such as values whose shapes change from turn to turn */
     }
 }
 

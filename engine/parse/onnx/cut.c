@@ -13,30 +13,46 @@
 #define ANSWER ((uint64_t)1 << 63)
 /* A name that is a sequence: its length as a constant (-1: absent), followed by its elements. */
 #define LIST ((uint64_t)1 << 62)
+/* Of a loop that goes turn by turn. */
+#define TURN ((uint64_t)1 << 61)
+
+static uint64_t turn_id(uint32_t loop, uint32_t index)
+{
+    return TURN | (uint64_t)loop << 32 | index;
+}
 
 static uint64_t answer_id(uint32_t question, uint32_t result)
 {
     return ANSWER | (uint64_t)question << 8 | result;
 }
 
-/* The value of an answer, IFD_NONE if it is not known. */
-static uint32_t find_answer(const struct ifd_onnx_build *build, uint32_t question, uint32_t result)
+/* A value of the node where reading goes on, IFD_NONE if it is not known. */
+static uint32_t find_resumed(const struct ifd_onnx_build *build, uint64_t id)
 {
     const struct ifd_resume *resume = build->options->resume;
     for (uint32_t i = 0; resume && build->node == resume->node && i < resume->value_count; i++) {
-        if (resume->value[i].id == answer_id(question, result)) {
+        if (resume->value[i].id == id) {
             return build->resumed[i];
         }
     }
     return IFD_NONE;
 }
 
+static uint32_t find_answer(const struct ifd_onnx_build *build, uint32_t question, uint32_t result)
+{
+    return find_resumed(build, answer_id(question, result));
+}
+
+uint32_t ifd_onnx_turn_value(const struct ifd_onnx_build *build, uint32_t loop, uint32_t index)
+{
+    return find_resumed(build, turn_id(loop, index));
+}
+
 /* ---- questions ---- */
 
-/* Graphs of nodes that are not built in place run as a whole: nobody stops in the middle. */
-static bool can_ask(const struct ifd_onnx_build *build)
+bool ifd_onnx_can_ask(const struct ifd_onnx_build *build)
 {
-    return !build->level->outer;
+    return !build->level->outer && build->unrolling == 0;
 }
 
 static void want(struct ifd_onnx_build *build, uint32_t value)
@@ -53,7 +69,7 @@ static void want(struct ifd_onnx_build *build, uint32_t value)
 uint32_t ifd_onnx_ask(void *context, uint32_t value)
 {
     struct ifd_onnx_build *build = context;
-    if (!can_ask(build)) {
+    if (!ifd_onnx_can_ask(build)) {
         build->is_stuck = true;
         return IFD_NONE;
     }
@@ -67,7 +83,7 @@ uint32_t ifd_onnx_ask(void *context, uint32_t value)
 bool ifd_onnx_is_found(struct ifd_onnx_call *call, uint32_t *ret, uint32_t count)
 {
     struct ifd_onnx_build *build = call->build;
-    bool is_found = can_ask(build) && call->b->code == IFD_OK;
+    bool is_found = ifd_onnx_can_ask(build) && call->b->code == IFD_OK;
     for (uint32_t i = 0; is_found && i < count; i++) {
         ret[i] = find_answer(build, build->asked, i);
         is_found = ret[i] != IFD_NONE;
@@ -91,7 +107,7 @@ void ifd_onnx_cut(struct ifd_onnx_call *call, uint32_t size, uint32_t *value, co
         }
         return;
     }
-    if (!can_ask(build)) {
+    if (!ifd_onnx_can_ask(build)) {
         build->is_stuck = true;
         ifd_build_fail(b, IFD_UNSUPPORTED,
                        "the size of a result depends on data in a graph that runs as a whole");
@@ -171,10 +187,21 @@ static void add_names(struct cutting *c, const bool *used)
             continue;
         }
         struct ifd_cut_value *to = ifd_cut_add(&c->cutter, i, value);
-        if (value == build->wanted && build->room_count == 0) {
+        if (value == build->wanted && build->room_count == 0 && !build->turn.ends) {
             to->alias = answer_id(build->asked - 1, 0);
         }
     }
+}
+
+/* Does it hold behind the cut? What was asked in a turn that ends is forgotten, and so are the
+ * loops within. */
+static bool is_kept(const struct ifd_onnx_build *build, uint64_t id)
+{
+    const struct ifd_onnx_turn *turn = &build->turn;
+    if ((id & ANSWER) != 0) {
+        return !turn->ends || (id & ~ANSWER) >> 8 < turn->asked;
+    }
+    return (id & (LIST | TURN)) == TURN && (!turn->ends || (id & ~TURN) >> 32 < turn->loop);
 }
 
 /* Aliases of earlier questions of the same node. */
@@ -186,11 +213,27 @@ static void keep_aliases(struct cutting *c)
         return;
     }
     for (uint32_t i = 0; i < resume->value_count; i++) {
-        for (uint32_t k = 0; resume->value[i].alias != 0 && k < cut->value_count; k++) {
+        const uint64_t alias = resume->value[i].alias;
+        for (uint32_t k = 0; is_kept(c->build, alias) && k < cut->value_count; k++) {
             if (cut->value[k].id == resume->value[i].id) {
-                cut->value[k].alias = resume->value[i].alias;
+                cut->value[k].alias = alias;
             }
         }
+    }
+}
+
+/* What the next turn begins with. */
+static void add_turn(struct cutting *c)
+{
+    const struct ifd_onnx_turn *turn = &c->build->turn;
+    ifd_cut_add(&c->cutter, turn_id(turn->loop, 0), c->build->wanted)->is_wanted = true;
+    for (uint32_t i = 1; i < turn->value_count; i++) {
+        ifd_cut_add(&c->cutter, turn_id(turn->loop, i), turn->value[i])->is_variable =
+            turn->is_variable[i];
+    }
+    for (uint32_t i = 0; i < turn->result_count; i++) {
+        ifd_cut_add(&c->cutter, turn_id(turn->loop, turn->value_count + i), turn->result[i])->list =
+            turn->is_first ? IFD_CUT_LIST_BEGINS : IFD_CUT_LIST_GROWS;
     }
 }
 
@@ -199,9 +242,13 @@ static void add_answers(struct cutting *c)
     const struct ifd_onnx_build *build = c->build;
     const struct ifd_resume *resume = build->options->resume;
     for (uint32_t i = 0; resume && build->node == resume->node && i < resume->value_count; i++) {
-        if ((resume->value[i].id & ANSWER) != 0) {
+        if (is_kept(build, resume->value[i].id)) {
             (void)ifd_cut_add(&c->cutter, resume->value[i].id, build->resumed[i]);
         }
+    }
+    if (build->turn.ends) {
+        add_turn(c);
+        return;
     }
     if (build->room_count == 0) {
         ifd_cut_add(&c->cutter, answer_id(build->asked - 1, 0), build->wanted)->is_wanted = true;
@@ -230,7 +277,8 @@ enum ifd_code ifd_onnx_make_cut(struct ifd_onnx_build *build, struct ifd_cut *re
     *build->err = (struct ifd_err){0};
     mark_used(scope, scope->g, build->node, used);
     build->wanted = ifd_cut_own(&build->b, build->wanted);
-    size_t most = scope->name_count + IFD_ONNX_ROOMS + 1 + (resume ? resume->value_count : 0);
+    size_t most = scope->name_count + IFD_ONNX_ROOMS + 1 + (resume ? resume->value_count : 0) +
+                  build->turn.value_count + build->turn.result_count;
     for (size_t i = 0; i < scope->name_count; i++) {
         most += ifd_onnx_list(build, scope->name[i].value)->count;
     }

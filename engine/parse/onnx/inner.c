@@ -191,7 +191,8 @@ struct ifd_onnx_mark ifd_onnx_mark_of(const struct ifd_onnx_call *call)
     return (struct ifd_onnx_mark){.next = call->build->main->next,
                                   .node_count = graph->node_count,
                                   .value_count = graph->value_count,
-                                  .asked = call->build->asked};
+                                  .asked = call->build->asked,
+                                  .loops = call->build->loops};
 }
 
 void ifd_onnx_go_back(struct ifd_onnx_call *call, const struct ifd_onnx_mark *mark)
@@ -202,6 +203,7 @@ void ifd_onnx_go_back(struct ifd_onnx_call *call, const struct ifd_onnx_mark *ma
     b->graph->value_count = mark->value_count;
     call->build->main->next = mark->next;
     call->build->asked = mark->asked;
+    call->build->loops = mark->loops;
     call->build->is_stuck = false;
     for (uint32_t v = mark->value_count; v < b->nhwc_count; v++) {
         b->nhwc[v] = IFD_NONE;
@@ -214,5 +216,5 @@ bool ifd_onnx_may_build_in_place(const struct ifd_onnx_call *call)
     const enum ifd_code code = call->b->code;
     return (code == IFD_INVALID ||
             (build->is_stuck && (code == IFD_UNSUPPORTED || code == IFD_CORRUPT))) &&
-           build->wanted == IFD_NONE && !build->level->outer;
+           build->wanted == IFD_NONE && ifd_onnx_can_ask(build);
 }

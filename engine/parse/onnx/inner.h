@@ -56,12 +56,24 @@ void ifd_onnx_add_node(struct ifd_onnx_call *call, enum ifd_op op, const void *a
                        const uint32_t *input, uint32_t input_count, const struct ifd_graph *like,
                        uint32_t *output);
 
+/** A Loop whose turns are graphs of their own, one behind the other (turns.c). */
+struct ifd_onnx_turns {
+    struct ifd_onnx_call *call;
+    const struct ifd_onnx_graph *body;
+    uint32_t limit; /* s64 scalar; IFD_NONE: none */
+    uint32_t carried, list_count;
+};
+/** Has a run made turns of the next loop? */
+bool ifd_onnx_has_turns(const struct ifd_onnx_build *build);
+/** Builds the next turn, and ends the graph behind it; or gives the results if the loop is over. */
+void ifd_onnx_next_turn(const struct ifd_onnx_turns *turns);
+
 /* ---- another way ---- */
 
 /** Where building can go back to. */
 struct ifd_onnx_mark {
     struct ifd_graph *next; /* of the main graph */
-    uint32_t node_count, value_count, asked;
+    uint32_t node_count, value_count, asked, loops;
 };
 struct ifd_onnx_mark ifd_onnx_mark_of(const struct ifd_onnx_call *call);
 /** Forgets what was built behind a mark, and why it failed. */

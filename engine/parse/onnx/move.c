@@ -231,72 +231,6 @@ static uint32_t split(struct ifd_onnx_call *call, uint32_t x)
     return call->output[0];
 }
 
-/* One dimension of a slice in the terms of strided_slice. */
-static void slice_dimension(struct ifd_strided_slice_attrs *attrs, uint32_t d, int64_t count,
-                            int64_t start, int64_t end, int64_t step)
-{
-    const int64_t lowest = step < 0 ? -1 : 0;
-    const int64_t highest = step < 0 ? count - 1 : count;
-    start = start < 0 ? start + count : start;
-    end = end < -count ? -1 - count : end; /* what is far below keeps clear of overflow */
-    end = end < 0 ? end + count : end;
-    start = start < (step < 0 ? lowest : 0) ? lowest : start > highest ? highest : start;
-    end = end < lowest ? lowest : end > highest ? highest : end;
-    attrs->begin.value[d] = start < 0 ? 0 : start;
-    attrs->end.value[d] = end;
-    attrs->strides.value[d] = step;
-    if (step < 0 && start < 0) { /* nothing lies in front of the first element */
-        attrs->end.value[d] = 0;
-    } else if (step < 0 && end < 0) {
-        attrs->end.value[d] = 0;
-        attrs->end_mask |= 1 << d;
-    }
-}
-
-/* Numbers of attribute name, or of input i. */
-static bool slice_numbers(struct ifd_onnx_call *call, const char *name, uint32_t i,
-                          struct ifd_ints *ret)
-{
-    const uint32_t input = ifd_onnx_input(call, i);
-    if (input != IFD_NONE) {
-        *ret = ifd_build_ints_of(call->b, input, name);
-        return true;
-    }
-    return ifd_onnx_ints(call, name, ret);
-}
-
-static uint32_t slice(struct ifd_onnx_call *call, uint32_t x)
-{
-    struct ifd_builder *b = call->b;
-    const struct ifd_shape shape = shape_of(call, 0);
-    struct ifd_ints starts, ends, axes, steps;
-    const bool has_bounds =
-        slice_numbers(call, "starts", 1, &starts) && slice_numbers(call, "ends", 2, &ends);
-    const bool has_axes = slice_numbers(call, "axes", 3, &axes);
-    const bool has_steps = slice_numbers(call, "steps", 4, &steps);
-    if (!has_bounds || starts.count != ends.count || (has_axes && axes.count != starts.count) ||
-        (has_steps && steps.count != starts.count) || starts.count > shape.rank) {
-        return ifd_build_fail(b, IFD_INVALID, "a slice of %s by %u starts",
-                              ifd_shape_text(&shape).s, has_bounds ? starts.count : 0);
-    }
-    struct ifd_strided_slice_attrs attrs = {.begin = {.count = shape.rank},
-                                            .end = {.count = shape.rank},
-                                            .strides = {.count = shape.rank}};
-    for (uint32_t d = 0; d < shape.rank; d++) {
-        slice_dimension(&attrs, d, shape.dim[d], 0, shape.dim[d], 1);
-    }
-    for (uint32_t i = 0; i < starts.count; i++) {
-        const uint32_t d = has_axes ? ifd_build_axis(b, axes.value[i], shape.rank) : i;
-        const int64_t step = has_steps ? steps.value[i] : 1;
-        if (step == 0 || step == INT64_MIN) {
-            return ifd_build_fail(b, IFD_INVALID, "a slice in steps of %lld", (long long)step);
-        }
-        const int64_t start = starts.value[i] < -shape.dim[d] ? -1 - shape.dim[d] : starts.value[i];
-        slice_dimension(&attrs, d, shape.dim[d], start, ends.value[i], step);
-    }
-    return ifd_build_node(b, IFD_OP_STRIDED_SLICE, &x, 1, NULL, &attrs);
-}
-
 /* ---- larger ---- */
 
 static uint32_t expand(struct ifd_onnx_call *call, uint32_t x)
@@ -361,19 +295,9 @@ static uint32_t space_to_depth(struct ifd_onnx_call *call, uint32_t x)
     return move_blocks(call, x, true);
 }
 
-/* ---- range, matrices ---- */
+/* ---- matrices ---- */
 
 #define DIAGONALS_MAX (1 << 20)
-
-static uint32_t range(struct ifd_onnx_call *call, uint32_t x)
-{
-    (void)x;
-    uint32_t scalar[3];
-    for (uint32_t i = 0; i < 3; i++) {
-        scalar[i] = ifd_build_reshape(call->b, call->input[i], NULL, 0);
-    }
-    return ifd_build_node(call->b, IFD_OP_RANGE, scalar, 3, NULL, NULL);
-}
 
 /* [rows, columns]: the number of the diagonal that an element lies on. */
 static uint32_t diagonals(struct ifd_builder *b, int64_t rows, int64_t columns)
@@ -479,12 +403,12 @@ void ifd_onnx_move(struct ifd_onnx_call *call, int which)
         [IFD_ONNX_TRANSPOSE] = transpose,
         [IFD_ONNX_CONCAT] = concat,
         [IFD_ONNX_SPLIT] = split,
-        [IFD_ONNX_SLICE] = slice,
+        [IFD_ONNX_SLICE] = ifd_onnx_slice,
         [IFD_ONNX_EXPAND] = expand,
         [IFD_ONNX_TILE] = tile,
         [IFD_ONNX_DEPTH_TO_SPACE] = depth_to_space,
         [IFD_ONNX_SPACE_TO_DEPTH] = space_to_depth,
-        [IFD_ONNX_RANGE] = range,
+        [IFD_ONNX_RANGE] = ifd_onnx_range,
         [IFD_ONNX_TRILU] = triangle,
         [IFD_ONNX_EYE_LIKE] = eye_like,
         [IFD_ONNX_DROPOUT] = dropout,

@@ -194,7 +194,7 @@ static enum ifd_code build_main(struct ifd_onnx_build *build)
     enum ifd_code code = IFD_OK;
     for (uint32_t i = resume ? resume->node : 0; code == IFD_OK && i < count; i++) {
         build->node = i;
-        build->asked = 0;
+        build->asked = build->loops = 0;
         code = blame_node(build, i, build_node(build, i, &scratch));
         if (code == IFD_OK) {
             ifd_onnx_learn(build);

@@ -59,6 +59,19 @@ struct ifd_onnx_scope {
     size_t name_count;
 };
 
+/** A turn of a loop that ends here: the next one is another graph (turns.c). */
+struct ifd_onnx_turn {
+    bool ends;
+    uint32_t loop;           /* its number in the node of the model's graph */
+    uint32_t asked;          /* questions of the node in front of the loop */
+    const uint32_t *value;   /* whether the loop goes on, number of the next turn, limit, values */
+    const bool *is_variable; /* per value */
+    uint32_t value_count;
+    const uint32_t *result; /* of this turn, for lists */
+    uint32_t result_count;
+    bool is_first;
+};
+
 struct ifd_onnx_build {
     const struct ifd_onnx_model *model;
     const struct ifd_parse_options *options;
@@ -79,8 +92,11 @@ struct ifd_onnx_build {
     struct ifd_onnx_list *list;
     uint32_t list_count, list_capacity;
     /* Content that only a run finds (cut.c). */
-    uint32_t node;     /* of the model's graph, that is being built */
-    uint32_t asked;    /* questions of this node so far */
+    uint32_t node;      /* of the model's graph, that is being built */
+    uint32_t asked;     /* questions of this node so far */
+    uint32_t loops;     /* of this node so far, that go turn by turn */
+    uint32_t unrolling; /* loops that are being tried: nothing is asked */
+    struct ifd_onnx_turn turn;
     bool is_stuck;     /* a graph that runs as a whole has asked */
     uint32_t wanted;   /* value whose content nobody knows yet, or IFD_NONE */
     uint32_t *resumed; /* per value of options->resume */
@@ -136,6 +152,12 @@ const struct ifd_onnx_list *ifd_onnx_list(const struct ifd_onnx_build *build, ui
 
 /* ---- cut.c ---- */
 
+/** May content be asked for? Graphs of nodes that are not built in place run as a whole: nobody
+ *  stops in the middle. */
+bool ifd_onnx_can_ask(const struct ifd_onnx_build *build);
+/** A value of a loop that goes turn by turn, as in struct ifd_onnx_turn, followed by the lists of
+ *  one that is over; IFD_NONE if no run has made a turn. */
+uint32_t ifd_onnx_turn_value(const struct ifd_onnx_build *build, uint32_t loop, uint32_t index);
 /** ifd_builder.ask: context is the build. A question that nobody can answer yet fails, and a cut
  *  can be made. */
 uint32_t ifd_onnx_ask(void *context, uint32_t value);

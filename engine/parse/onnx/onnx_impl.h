@@ -240,7 +240,10 @@ void ifd_onnx_function(struct ifd_onnx_call *call, int which); /* enum ifd_onnx_
 void ifd_onnx_reduce(struct ifd_onnx_call *call, int which);   /* enum ifd_onnx_reduction */
 void ifd_onnx_arg(struct ifd_onnx_call *call, int op);
 void ifd_onnx_soft(struct ifd_onnx_call *call, int op);
-void ifd_onnx_move(struct ifd_onnx_call *call, int which);      /* enum ifd_onnx_movement */
+void ifd_onnx_move(struct ifd_onnx_call *call, int which); /* enum ifd_onnx_movement */
+/* slice.c; x: input 0 */
+uint32_t ifd_onnx_slice(struct ifd_onnx_call *call, uint32_t x);
+uint32_t ifd_onnx_range(struct ifd_onnx_call *call, uint32_t x);
 void ifd_onnx_layer(struct ifd_onnx_call *call, int which);     /* enum ifd_onnx_layer */
 void ifd_onnx_pool(struct ifd_onnx_call *call, int which);      /* enum ifd_onnx_pool */
 void ifd_onnx_normalize(struct ifd_onnx_call *call, int which); /* enum ifd_onnx_normalization */

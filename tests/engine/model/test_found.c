@@ -257,7 +257,7 @@ static void loops_whose_values_grow_run(void)
     static const float v[2] = {1, 2};
     struct model_file f;
     model_file_begin(&f, ONNX "loop_grows.onnx", NULL);
-    for (int turns = 1; turns < 5; turns++) {
+    for (int turns = 1; turns < 500; turns += turns < 5 ? 1 : 100) { /* a run keeps 64 plans */
         const float limit = 3 * (float)(turns + 1);
         f.in[0] = tensor(IFD_F32, SHAPE(2), v, sizeof(v));
         f.in[1] = tensor(IFD_F32, (struct ifd_shape){0}, &limit, sizeof(limit));
@@ -293,11 +293,42 @@ static void positions_in_sequences_may_be_data(void)
     model_file_end(&f);
 }
 
+/* What turns hand over is kept where a plan may go, and refused where it does not fit. */
+static void turns_of_a_loop_take_as_much_as_the_limit(void)
+{
+    static const float v[2] = {1, 2};
+    struct model_file f;
+    model_file_begin(&f, ONNX "loop_grows.onnx",
+                     &(struct model_file_options){.model = {.shape_bytes = 300000}});
+    for (int turns = 40; turns < 5000; turns += 4000) {
+        const float limit = 3 * (float)(turns + 1);
+        f.in[0] = tensor(IFD_F32, SHAPE(2), v, sizeof(v));
+        f.in[1] = tensor(IFD_F32, (struct ifd_shape){0}, &limit, sizeof(limit));
+        if (turns > 40) {
+            EXPECT_CODE(model_file_run(&f), IFD_TOO_LARGE, &f.err);
+            EXPECT_HAS(f.err.text, "the limit of an instance is 300000");
+            continue;
+        }
+        REQUIRE_OK(model_file_run(&f), &f.err);
+        EXPECT(ifd_shape_equal(&f.out[0].shape, &SHAPE(2 * (turns + 1))));
+        EXPECT_CLOSE(((const float *)f.out[0].data)[2 * turns + 1], 2, 0);
+    }
+    model_file_end(&f);
+}
+
 static enum ifd_code run_above(struct model_file *f)
 {
     static const float threshold = 3.5F;
     f->in[0] = tensor(IFD_F32, SHAPE(3, 4), values, sizeof(values));
     f->in[1] = tensor(IFD_F32, (struct ifd_shape){0}, &threshold, sizeof(threshold));
+    return model_file_run(f);
+}
+
+static enum ifd_code run_turns(struct model_file *f)
+{
+    static const float x[18] = {1, 2, 3, 4, 5, 6, 7, 8, 9}, most = 20;
+    f->in[0] = tensor(IFD_F32, SHAPE(6, 3), x, sizeof(x));
+    f->in[1] = tensor(IFD_F32, (struct ifd_shape){0}, &most, sizeof(most));
     return model_file_run(f);
 }
 
@@ -307,6 +338,10 @@ static void every_failed_allocation_is_reported(void)
         .path = ONNX "found.onnx", .run = run_above, .rounds_at_least = 20});
     model_file_torture(&(struct model_file_torture){
         .path = TFLITE "good_found.tflite", .run = run_above, .rounds_at_least = 20});
+    model_file_torture(&(struct model_file_torture){.path = IFD_SOURCE_DIR
+                                                    "/tests/conformance/onnx/turns_in_turns.onnx",
+                                                    .run = run_turns,
+                                                    .rounds_at_least = 20});
 }
 
 int main(int argc, char **argv)
@@ -324,6 +359,7 @@ int main(int argc, char **argv)
         T(requests_hand_over_sizes),
         T(a_node_may_ask_for_computed_numbers_twice),
         T(loops_whose_values_grow_run),
+        T(turns_of_a_loop_take_as_much_as_the_limit),
         T(positions_in_sequences_may_be_data),
         T(every_failed_allocation_is_reported),
     };

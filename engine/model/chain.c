@@ -1,0 +1,431 @@
+/* A run of a model with open dimensions. Where data decides shapes it goes through several
+ * variants: the graph of each ends where the next one's shapes are not known yet. A variant is
+ * found again by all that its reading depends on, so the turns of a loop share one while their
+ * shapes are the same. */
+#include "engine/base/clock.h"
+#include "engine/ir/shape.h"
+#include "engine/model/shapes_impl.h"
+
+#include <string.h>
+
+#define CHAIN_MAX 65536 /* variants of one run */
+#define MADE_MAX  4096  /* those that it has to make */
+
+/* ---- shapes of a run ---- */
+
+static enum ifd_code check_shapes(const struct ifd_model_info *info, const struct ifd_io *io,
+                                  struct ifd_err *err)
+{
+    for (uint32_t i = 0; i < info->input_count; i++) {
+        const struct ifd_shape *wanted = &info->input[i].desc.shape, *got = &io->input[i].shape;
+        bool fits = got->rank == wanted->rank;
+        for (uint32_t d = 0; fits && d < got->rank; d++) {
+            fits = wanted->dim[d] == IFD_DIM_ANY ? got->dim[d] >= 0 : got->dim[d] == wanted->dim[d];
+        }
+        if (!fits) {
+            return ifd_fail(err, IFD_INVALID,
+                            "input \"%s\": shape %s, expected %s, any size for -1",
+                            info->input[i].name, ifd_shape_text(got).s, ifd_shape_text(wanted).s);
+        }
+    }
+    return IFD_OK;
+}
+
+static bool are_examples(const struct ifd_model_info *info, const struct ifd_io *io)
+{
+    for (uint32_t i = 0; i < info->input_count; i++) {
+        if (!ifd_shape_equal(&io->input[i].shape, &info->input[i].example)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---- between two variants ---- */
+
+/* The last link writes what the caller wants. */
+static void bind_present(struct ifd_shapes_of *shapes, const struct ifd_io *io,
+                         struct ifd_io *ret_io)
+{
+    const struct ifd_link *link = &shapes->present;
+    *ret_io = *io;
+    ret_io->input = link->input ? link->input : io->input;
+    if (link->made) {
+        memset(link->made, 0, link->model->graph.output_count * sizeof(*link->made));
+        ret_io->output = link->made;
+        ret_io->output_wanted = NULL;
+    }
+}
+
+/* The wanted value is output 0. */
+static int64_t wanted_size(const struct ifd_tensor *wanted)
+{
+    int64_t size = 0;
+    if (wanted->dtype == IFD_S64 && wanted->bytes >= sizeof(size)) {
+        memcpy(&size, wanted->data, sizeof(size));
+    }
+    return size;
+}
+
+/* What a link hands on, as a tensor in its size. */
+static enum ifd_code tensor_of(const struct ifd_link *link, const struct ifd_io *io,
+                               const struct ifd_cut_value *value, struct ifd_tensor *ret,
+                               struct ifd_err *err)
+{
+    if (value->source == IFD_CUT_CONSTANT) {
+        *ret = (struct ifd_tensor){.dtype = value->desc.dtype,
+                                   .shape = value->desc.shape,
+                                   .data = (void *)(uintptr_t)value->data.data,
+                                   .bytes = value->data.size,
+                                   .capacity = value->data.size};
+        return IFD_OK;
+    }
+    const struct ifd_tensor *from = value->source == IFD_CUT_OUTPUT ? &link->made[value->index]
+                                    : link->input                   ? &link->input[value->index]
+                                                                    : &io->input[value->index];
+    const int64_t size = wanted_size(&link->made[0]);
+    *ret = *from;
+    if (value->source == IFD_CUT_OUTPUT) {
+        ret->capacity = from->bytes + IFD_TENSOR_PAD; /* it lies in an arena */
+    }
+    if (value->axis == IFD_NONE) {
+        return IFD_OK;
+    }
+    const bool has_room =
+        value->axis < ret->shape.rank && size >= 0 && size <= ret->shape.dim[value->axis];
+    struct ifd_desc desc = {.dtype = ret->dtype, .shape = ret->shape};
+    desc.shape.dim[has_room ? value->axis : 0] = size;
+    if (!has_room || !ifd_desc_bytes(&desc, &ret->bytes)) {
+        return ifd_fail(err, IFD_INTERNAL, "a result of size %lld in %s", (long long)size,
+                        ifd_shape_text(&from->shape).s);
+    }
+    ret->shape = desc.shape;
+    return IFD_OK;
+}
+
+/* Quantization goes with a value. */
+static const struct ifd_quant *quant_of(const struct ifd_link *link,
+                                        const struct ifd_cut_value *value)
+{
+    const struct ifd_graph *graph = &link->model->graph;
+    if (value->source == IFD_CUT_CONSTANT) {
+        return &value->desc.quant;
+    }
+    const uint32_t at =
+        value->source == IFD_CUT_OUTPUT ? graph->output[value->index] : graph->input[value->index];
+    return &graph->value[at].desc.quant;
+}
+
+/* What behind the cut is a constant, and what an input: from->input becomes its content. */
+static enum ifd_code describe_value(const struct ifd_link *link, const struct ifd_io *io,
+                                    const struct ifd_cut_value *value, struct ifd_tensor *tensor,
+                                    struct ifd_resume_value *ret, struct ifd_err *err)
+{
+    *ret = (struct ifd_resume_value){.id = value->id,
+                                     .alias = value->alias,
+                                     .desc = value->desc,
+                                     .data = value->data,
+                                     .is_constant = true};
+    if (value->source == IFD_CUT_CONSTANT && !value->is_variable) {
+        return IFD_OK;
+    }
+    const enum ifd_code code = tensor_of(link, io, value, tensor, err);
+    ret->desc = (struct ifd_desc){
+        .dtype = tensor->dtype, .shape = tensor->shape, .quant = *quant_of(link, value)};
+    ret->is_constant = value->is_wanted || tensor->bytes == 0;
+    if (ret->is_constant && tensor->bytes > 0) {
+        ret->data = (struct ifd_bytes){.data = tensor->data, .size = tensor->bytes};
+    }
+    return code;
+}
+
+/* Is the loop over whose turn the link was? */
+static bool is_over(const struct ifd_link *link)
+{
+    const struct ifd_tensor *wanted = &link->made[0];
+    return wanted->bytes == 0 || *(const uint8_t *)wanted->data == 0;
+}
+
+/* Adds an element to its list. *ret_is_whole: the loop is over, and *tensor the list. */
+static enum ifd_code take_element(struct ifd_shapes_of *shapes, const struct ifd_cut_value *value,
+                                  struct ifd_tensor *tensor, bool *ret_is_whole,
+                                  struct ifd_err *err)
+{
+    struct ifd_kept *kept = &shapes->kept;
+    const bool begins = value->list == IFD_CUT_LIST_BEGINS;
+    const size_t growth = ifd_kept_growth(kept, value->id, begins, tensor->bytes);
+    const struct ifd_tensor element = *tensor;
+    *ret_is_whole = is_over(&shapes->present);
+    enum ifd_code code = ifd_variants_make_room(shapes, growth, 0, err);
+    if (code == IFD_OK) {
+        code = ifd_kept_append(kept, value->id, begins, &element, err);
+    }
+    return code == IFD_OK && *ret_is_whole ? ifd_kept_take(kept, value->id, tensor, err) : code;
+}
+
+static enum ifd_code take_value(struct ifd_shapes_of *shapes, const struct ifd_io *io,
+                                const struct ifd_cut_value *value, struct ifd_tensor *tensor,
+                                struct ifd_resume *resume, struct ifd_err *err)
+{
+    struct ifd_resume_value *to = (struct ifd_resume_value *)&resume->value[resume->value_count];
+    bool is_whole = true;
+    enum ifd_code code = IFD_OK;
+    if (value->list == IFD_CUT_NO_LIST) {
+        code = describe_value(&shapes->present, io, value, tensor, to, err);
+    } else {
+        code = tensor_of(&shapes->present, io, value, tensor, err);
+        if (code == IFD_OK) {
+            code = take_element(shapes, value, tensor, &is_whole, err);
+        }
+        *to = (struct ifd_resume_value){.id = value->id,
+                                        .desc = {.dtype = tensor->dtype, .shape = tensor->shape},
+                                        .is_constant = tensor->bytes == 0};
+    }
+    if (code == IFD_OK && value->is_variable && !to->is_constant) {
+        code = ifd_kept_copy(&shapes->kept, tensor, err);
+    }
+    shapes->live_count += is_whole && !to->is_constant ? 1 : 0;
+    resume->value_count += is_whole ? 1 : 0;
+    return code;
+}
+
+/* The inputs behind the cut, in shapes->live, and how to read on. value: room for those of it. */
+static enum ifd_code describe_cut(struct ifd_shapes_of *shapes, const struct ifd_io *io,
+                                  struct ifd_resume_value *value, struct ifd_resume *ret,
+                                  struct ifd_err *err)
+{
+    const struct ifd_cut *cut = &shapes->present.model->cut;
+    enum ifd_code code = IFD_OK;
+    *ret = (struct ifd_resume){.node = cut->node, .value = value};
+    for (uint32_t i = 0; code == IFD_OK && i < cut->value_count; i++) {
+        code = take_value(shapes, io, &cut->value[i], &shapes->live[shapes->live_count], ret, err);
+    }
+    return code;
+}
+
+/* ---- keys ---- */
+
+/* Larger constants are told apart by a sum. */
+#define VERBATIM_BYTES IFD_CUT_BYTES
+
+static bool is_in(struct ifd_bytes file, const uint8_t *data)
+{
+    const uintptr_t at = (uintptr_t)data, begin = (uintptr_t)file.data;
+    return at >= begin && at - begin < file.size;
+}
+
+/* Content of a file stays where it is. */
+static bool is_in_file(const struct ifd_model *model, const uint8_t *data)
+{
+    bool is = is_in(model->file, data);
+    for (uint32_t i = 0; !is && i < model->external_count; i++) {
+        is = is_in(model->external[i].content, data);
+    }
+    return is;
+}
+
+void ifd_link_sum(const struct ifd_shapes_of *shapes, struct ifd_link *link)
+{
+    const struct ifd_cut *cut = &link->model->cut;
+    for (uint32_t i = 0; i < cut->value_count; i++) {
+        const struct ifd_cut_value *value = &cut->value[i];
+        if (value->source == IFD_CUT_CONSTANT && value->data.size > VERBATIM_BYTES &&
+            !is_in_file(shapes->model, value->data.data)) {
+            struct ifd_mac mac;
+            ifd_mac_start(&mac, shapes->mac_key);
+            ifd_mac_add(&mac, value->data.data, value->data.size);
+            link->sum[i] = ifd_mac_sum(&mac);
+        }
+    }
+}
+
+static void add_texts(struct ifd_buf *key, struct ifd_bytes texts)
+{
+    for (size_t at = 0; at + sizeof(struct ifd_str) <= texts.size; at += sizeof(struct ifd_str)) {
+        struct ifd_str text;
+        memcpy(&text, texts.data + at, sizeof(text));
+        ifd_buf_add(key, &text.size, sizeof(text.size));
+        ifd_buf_add(key, text.data, text.size);
+    }
+}
+
+/* sum: of a large constant that the link had already. */
+static void add_content(const struct ifd_shapes_of *shapes, struct ifd_buf *key,
+                        const struct ifd_resume_value *value, uint64_t sum)
+{
+    ifd_buf_add(key, &value->data.size, sizeof(value->data.size));
+    if (value->desc.dtype == IFD_STR) {
+        add_texts(key, value->data);
+    } else if (is_in_file(shapes->model, value->data.data)) {
+        ifd_buf_add(key, &value->data.data, sizeof(value->data.data));
+    } else if (value->data.size > VERBATIM_BYTES) {
+        ifd_buf_add(key, &sum, sizeof(sum));
+    } else {
+        ifd_buf_add(key, value->data.data, value->data.size);
+    }
+}
+
+static void add_value(const struct ifd_shapes_of *shapes, struct ifd_buf *key,
+                      const struct ifd_resume_value *value, uint64_t sum)
+{
+    const struct ifd_desc *desc = &value->desc;
+    const uint64_t head[6] = {value->id,          value->alias,     (uint64_t)desc->dtype,
+                              value->is_constant, desc->shape.rank, desc->quant.count};
+    ifd_buf_add(key, head, sizeof(head));
+    ifd_buf_add(key, desc->shape.dim, desc->shape.rank * sizeof(desc->shape.dim[0]));
+    if (desc->quant.count > 0) {
+        ifd_buf_add(key, &desc->quant.axis, sizeof(desc->quant.axis));
+        ifd_buf_add(key, desc->quant.scale, desc->quant.count * sizeof(desc->quant.scale[0]));
+        ifd_buf_add(key, desc->quant.zero_point,
+                    desc->quant.count * sizeof(desc->quant.zero_point[0]));
+    }
+    if (value->is_constant) {
+        add_content(shapes, key, value, sum);
+    }
+}
+
+/* All that a reading depends on, besides the file. */
+static enum ifd_code make_key(struct ifd_shapes_of *shapes, const struct ifd_resume *resume,
+                              struct ifd_err *err)
+{
+    const struct ifd_link *link = &shapes->present;
+    struct ifd_buf *key = &shapes->key;
+    key->size = shapes->shapes_bytes;
+    ifd_buf_add(key, &resume->node, sizeof(resume->node));
+    for (uint32_t i = 0, from = 0; i < resume->value_count; i++, from++) {
+        while (link->model->cut.value[from].id != resume->value[i].id) {
+            from++; /* an element of a list that is not whole */
+        }
+        add_value(shapes, key, &resume->value[i], link->sum[from]);
+    }
+    return ifd_buf_check(key, err);
+}
+
+static enum ifd_code begin_key(struct ifd_shapes_of *shapes, const struct ifd_io *io,
+                               struct ifd_err *err)
+{
+    shapes->key.size = 0;
+    for (uint32_t i = 0; i < shapes->model->info.input_count; i++) {
+        const struct ifd_shape *shape = &io->input[i].shape;
+        shapes->asked[i].shape = *shape;
+        ifd_buf_add(&shapes->key, shape->dim, shape->rank * sizeof(shape->dim[0]));
+    }
+    shapes->shapes_bytes = shapes->key.size;
+    return ifd_buf_check(&shapes->key, err);
+}
+
+/* ---- a run ---- */
+
+static void begin_run(struct ifd_shapes_of *shapes)
+{
+    shapes->run = ++shapes->steps;
+    shapes->chain = shapes->made = 0;
+    shapes->live = NULL;
+    shapes->live_count = 0;
+    shapes->present = (struct ifd_link){0};
+    ifd_kept_clear(&shapes->kept);
+}
+
+enum ifd_code ifd_chain_first(struct ifd_shapes *self, const struct ifd_io *io,
+                              struct ifd_instance **ret, struct ifd_io *ret_io, struct ifd_err *err)
+{
+    struct ifd_shapes_of *shapes = (struct ifd_shapes_of *)self;
+    const struct ifd_model_info *info = &shapes->model->info;
+    begin_run(shapes);
+    enum ifd_code code = check_shapes(info, io, err);
+    if (code == IFD_OK) {
+        code = begin_key(shapes, io, err);
+    }
+    if (code == IFD_OK && are_examples(info, io)) {
+        shapes->present = shapes->example;
+    } else if (code == IFD_OK) {
+        struct ifd_variant *found = ifd_variant_find(shapes);
+        if (!found) {
+            code = ifd_variant_add(shapes, NULL, &found, err);
+        }
+        shapes->present = code == IFD_OK ? found->link : (struct ifd_link){0};
+    }
+    if (code == IFD_OK) {
+        bind_present(shapes, io, ret_io);
+        *ret = shapes->present.instance;
+    }
+    return code;
+}
+
+/* The variant may be the one that has just run, or one whose results are still read. */
+static enum ifd_code switch_to(struct ifd_shapes_of *shapes, const struct ifd_variant *variant,
+                               struct ifd_err *err)
+{
+    enum ifd_code code = ifd_variants_rescue(shapes, variant->link.instance, err);
+    if (code != IFD_OK) {
+        return code;
+    }
+    shapes->present = variant->link;
+    ifd_kept_sweep(&shapes->kept, shapes->live, shapes->live_count);
+    code = ifd_variants_make_room(shapes, 0, 0, err);
+    if (code == IFD_OK) {
+        memcpy(shapes->present.input, shapes->live, shapes->live_count * sizeof(*shapes->live));
+    }
+    return code;
+}
+
+static enum ifd_code follow(struct ifd_shapes_of *shapes, const struct ifd_io *io,
+                            struct ifd_resume_value *value, struct ifd_err *err)
+{
+    struct ifd_resume resume;
+    enum ifd_code code = describe_cut(shapes, io, value, &resume, err);
+    if (code == IFD_OK) {
+        code = make_key(shapes, &resume, err);
+    }
+    struct ifd_variant *next = code == IFD_OK ? ifd_variant_find(shapes) : NULL;
+    if (code == IFD_OK && !next) {
+        shapes->made++;
+        code = ifd_variant_add(shapes, &resume, &next, err);
+    }
+    return code == IFD_OK ? switch_to(shapes, next, err) : code;
+}
+
+static enum ifd_code check_chain(struct ifd_shapes_of *shapes, const struct ifd_io *io,
+                                 struct ifd_err *err)
+{
+    shapes->steps++;
+    shapes->chain++;
+    if (shapes->chain == CHAIN_MAX || shapes->made == MADE_MAX) {
+        return ifd_fail(err, IFD_TOO_LARGE, "data decides shapes more than %u times, in %u plans",
+                        shapes->chain, shapes->made);
+    }
+    if (io->deadline_ns > 0 && ifd_monotonic_ns() >= io->deadline_ns) {
+        return ifd_fail(err, IFD_DEADLINE, "data has decided shapes %u times when time is over",
+                        shapes->chain);
+    }
+    return IFD_OK;
+}
+
+enum ifd_code ifd_chain_next(struct ifd_shapes *self, const struct ifd_io *io,
+                             struct ifd_instance **ret, struct ifd_io *ret_io, struct ifd_err *err)
+{
+    struct ifd_shapes_of *shapes = (struct ifd_shapes_of *)self;
+    *ret = NULL;
+    if (!shapes->present.made) {
+        return IFD_OK;
+    }
+    const size_t count = shapes->present.model->cut.value_count + (size_t)1;
+    struct ifd_resume_value *value = ifd_acquire_zeroed(shapes->alloc, count, sizeof(*value));
+    shapes->live = ifd_acquire_zeroed(shapes->alloc, count, sizeof(*shapes->live));
+    shapes->live_count = 0;
+    enum ifd_code code = value && shapes->live
+                             ? check_chain(shapes, io, err)
+                             : ifd_fail(err, IFD_NOMEM, "no memory for %zu tensors", count);
+    if (code == IFD_OK) {
+        code = follow(shapes, io, value, err);
+    }
+    ifd_release(shapes->alloc, value, count * sizeof(*value));
+    ifd_release(shapes->alloc, shapes->live, count * sizeof(*shapes->live));
+    shapes->live = NULL;
+    shapes->live_count = 0;
+    if (code == IFD_OK) {
+        bind_present(shapes, io, ret_io);
+        *ret = shapes->present.instance;
+    }
+    return code;
+}

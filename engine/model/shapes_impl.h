@@ -1,0 +1,75 @@
+/** What the parts of shapes.h share: variants (shapes.c) and the run that goes through them
+ *  (chain.c). */
+#ifndef INFERD_ENGINE_MODEL_SHAPES_IMPL_H
+#define INFERD_ENGINE_MODEL_SHAPES_IMPL_H
+
+#include "engine/base/buf.h"
+#include "engine/base/mac.h"
+#include "engine/model/kept.h"
+#include "engine/model/shapes.h"
+
+/* A model at certain shapes, with its instance. */
+struct ifd_link {
+    const struct ifd_model *model;
+    struct ifd_instance *instance;
+    struct ifd_tensor *input; /* behind a cut; NULL: the caller's */
+    struct ifd_tensor *made;  /* in front of a cut: the graph's outputs; else NULL */
+    uint64_t *sum;            /* in front of a cut: of large constants, per value of it */
+};
+
+struct ifd_variant {
+    struct ifd_link link;
+    struct ifd_model *model;
+    uint8_t *key; /* what is read (chain.c) */
+    size_t key_bytes;
+    size_t bytes;
+    uint64_t used; /* number of the step that used it last */
+};
+
+struct ifd_shapes_of {
+    struct ifd_shapes base;
+    const struct ifd_alloc *alloc;
+    struct ifd_model *model;
+    struct ifd_link example;       /* its instance is not owned: for the example shapes */
+    struct ifd_input_shape *asked; /* per input: of the variant that is being made */
+    struct ifd_buf key;            /* of what runs next; begins with the shapes of the inputs */
+    size_t shapes_bytes;           /* of that beginning */
+    uint8_t mac_key[IFD_MAC_KEY_BYTES];
+    struct ifd_link present; /* of the present run: what runs */
+    uint32_t chain, made;    /* variants that it went through, that it had to make */
+    struct ifd_variant variant[IFD_SHAPES_MAX];
+    uint32_t count;
+    struct ifd_kept kept;
+    struct ifd_tensor *live; /* of the present run: what the next variant reads; NULL: not known */
+    uint32_t live_count;
+    size_t bytes;        /* of all variants */
+    uint64_t held;       /* of these and of what is kept, by hold_shapes */
+    uint64_t steps, run; /* variants that ran so far; when the present run began */
+};
+
+/** The variant for the present key, NULL if there is none. */
+struct ifd_variant *ifd_variant_find(struct ifd_shapes_of *shapes);
+/** Makes it. Errors: INVALID, TOO_LARGE, NOMEM. */
+IFD_NODISCARD enum ifd_code ifd_variant_add(struct ifd_shapes_of *shapes,
+                                            const struct ifd_resume *resume,
+                                            struct ifd_variant **ret, struct ifd_err *err);
+/** Makes room for so much, in variants (0 or 1) or in what is kept: the least recently used ones
+ *  go, but not the one whose results are read. Errors: TOO_LARGE, NOMEM. */
+IFD_NODISCARD enum ifd_code ifd_variants_make_room(struct ifd_shapes_of *shapes, size_t bytes,
+                                                   uint32_t variants, struct ifd_err *err);
+/** Copies the tensors of live that lie in an instance's memory, which a run overwrites. Errors:
+ *  TOO_LARGE, NOMEM. */
+IFD_NODISCARD enum ifd_code ifd_variants_rescue(struct ifd_shapes_of *shapes,
+                                                const struct ifd_instance *instance,
+                                                struct ifd_err *err);
+
+/* chain.c */
+enum ifd_code ifd_chain_first(struct ifd_shapes *self, const struct ifd_io *io,
+                              struct ifd_instance **ret, struct ifd_io *ret_io,
+                              struct ifd_err *err);
+enum ifd_code ifd_chain_next(struct ifd_shapes *self, const struct ifd_io *io,
+                             struct ifd_instance **ret, struct ifd_io *ret_io, struct ifd_err *err);
+/** Fills link->sum. */
+void ifd_link_sum(const struct ifd_shapes_of *shapes, struct ifd_link *link);
+
+#endif
