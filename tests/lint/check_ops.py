@@ -25,6 +25,8 @@ MAY_NAME = {
     "engine/opt/fuse_clamp.c": ({"CLAMP"}, "the operator that it makes"),
     "engine/opt/fuse_gelu.c": ({"MUL", "ADD", "DIV", "ERF", "GELU"},
                                "the formula, and the operator that it is"),
+    "engine/opt/fuse_norm.c": ({"REDUCE_MEAN", "NEG", "MUL", "ADD", "SUB"},
+                               "the formula that it reads, and the one that it writes"),
     "engine/opt/fuse_table.c": ({"TABLE"}, "its list is no operand"),
     "engine/opt/merge_reshape.c": ({"RESHAPE"}, "the operator that goes"),
     "engine/opt/merge_scale.c": (LINEAR, "what each of the four computes"),

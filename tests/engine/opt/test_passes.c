@@ -203,6 +203,40 @@ static void the_formula_of_gelu_is_one_operator(void)
     }
 }
 
+/* As TensorFlow's converter writes it: bit 0: with a shift, bit 1: with a scale. Bit 2: what looks
+ * like it, of the mean of another tensor. */
+static void layer_normalization_of_tensorflow_is_written_as_others_do(void)
+{
+    for (int form = 0; form < 8; form++) {
+        struct fixture f;
+        struct ifd_node *node = NULL;
+        struct test_random random = {.state = 9};
+        setup(&f);
+        const bool has_shift = form & 1, has_scale = form & 2, is_other = form & 4;
+        const uint32_t x = test_graph_f32(&f.graph, "x", SHAPE(1, 4, 6, 5));
+        const uint32_t of = is_other ? op1(&f, IFD_OP_TANH, x) : x;
+        const uint32_t mean = add(&f, IFD_OP_REDUCE_MEAN, &of, 1, &node);
+        set_ints(node, "axes", (const int64_t[]){3}, 1);
+        ((struct ifd_reduce_attrs *)(uintptr_t)node->attrs)->keep_dims = true;
+        infer(&f);
+        uint32_t gain = op1(&f, IFD_OP_RSQRT, op1(&f, IFD_OP_EXP, mean));
+        if (has_scale) {
+            gain = op2(&f, IFD_OP_MUL, gain, random_constant(&f, SHAPE(1, 1, 5), &random));
+        }
+        const uint32_t minus = has_shift ? mean : op1(&f, IFD_OP_NEG, mean);
+        uint32_t rest = op2(&f, IFD_OP_MUL, minus, gain);
+        if (has_shift) {
+            rest = op2(&f, IFD_OP_SUB, random_constant(&f, SHAPE(5), &random), rest);
+        }
+        const uint32_t out = op2(&f, IFD_OP_ADD, op2(&f, IFD_OP_MUL, gain, x), rest);
+        optimize_at(&f, out, IFD_PASS_FUSE);
+        const int wanted = 3 + 2 + has_shift + has_scale; /* mean, its exponential and root */
+        EXPECT_INT(f.optimized.node_count, is_other ? f.graph.node_count : (uint32_t)wanted);
+        EXPECT_INT(count_ops(&f, IFD_OP_NEG), is_other && !has_shift);
+        ifd_arena_finish(&f.arena);
+    }
+}
+
 static void a_maximum_of_two_tensors_is_no_clamp(void)
 {
     struct fixture f;
@@ -507,6 +541,7 @@ int main(int argc, char **argv)
         T(space_to_batch_around_a_convolution_of_lines_is_a_dilation),
         T(maximum_and_minimum_with_a_number_are_a_clamp),
         T(the_formula_of_gelu_is_one_operator),
+        T(layer_normalization_of_tensorflow_is_written_as_others_do),
         T(a_maximum_of_two_tensors_is_no_clamp),
         T(maximum_and_minimum_end_as_the_activation_of_the_convolution),
         T(a_batch_normalization_goes_into_weights_and_bias),

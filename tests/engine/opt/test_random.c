@@ -260,6 +260,41 @@ static uint32_t gelu(struct generator *g, uint32_t v)
     return op2(g, IFD_OP_MUL, op2(g, IFD_OP_MUL, v, share), number(g, 0.5f));
 }
 
+static uint32_t mean(struct generator *g, uint32_t v)
+{
+    struct ifd_err err = {0};
+    struct ifd_node *node = NULL;
+    const uint32_t out = begin(g, IFD_OP_REDUCE_MEAN, &v, 1, image_desc(g), &node);
+    struct ifd_reduce_attrs *attrs = attrs_of(node);
+    attrs->keep_dims = true;
+    REQUIRE_OK(
+        ifd_attrs_set_ints(ifd_op_def(node->op), attrs, "axes", (const int64_t[]){-1}, 1, &err),
+        &err);
+    return finish(g, out);
+}
+
+/* Layer normalization as TensorFlow's converter writes it, with and without scale and shift. */
+static uint32_t normalized(struct generator *g, uint32_t v)
+{
+    if (!g->is_float || shape_of(g, v)->rank != 4) {
+        return IFD_NONE;
+    }
+    const int64_t channels = shape_of(g, v)->dim[3];
+    const bool has_shift = pick(g, 0, 1) != 0;
+    const uint32_t middle = mean(g, v);
+    const uint32_t minus = has_shift ? middle : op1(g, IFD_OP_NEG, middle);
+    const uint32_t variance = mean(g, op2(g, IFD_OP_SQUARED_DIFFERENCE, v, middle));
+    uint32_t gain = op1(g, IFD_OP_RSQRT, op2(g, IFD_OP_ADD, variance, number(g, 0.1f)));
+    if (pick(g, 0, 1) != 0) {
+        gain = op2(g, IFD_OP_MUL, gain, constant(g, SHAPE(channels), quant_a, 0.5f, 1.5f));
+    }
+    uint32_t rest = op2(g, IFD_OP_MUL, minus, gain);
+    if (has_shift) {
+        rest = op2(g, IFD_OP_SUB, constant(g, SHAPE(channels), quant_a, -1, 1), rest);
+    }
+    return op2(g, IFD_OP_ADD, op2(g, IFD_OP_MUL, v, gain), rest);
+}
+
 static uint32_t bounded(struct generator *g, uint32_t v)
 {
     static const enum ifd_op ops[] = {IFD_OP_RELU, IFD_OP_RELU6, IFD_OP_RELU_N1_TO_1};
@@ -419,7 +454,9 @@ static uint32_t step(struct generator *g)
 {
     const uint32_t v = g->pool[pick(g, 0, g->count - 1)];
     const uint32_t other = g->pool[pick(g, 0, g->count - 1)];
-    switch (pick(g, 0, 14)) {
+    switch (pick(g, 0, 15)) {
+    case 14:
+        return normalized(g, v);
     case 0:
         return convolve(g, IFD_OP_CONV2D, v, 1, 1, IFD_PAD_VALID);
     case 1:
