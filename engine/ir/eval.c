@@ -5,7 +5,7 @@
 
 #include "engine/ir/shape.h"
 
-#define WORK_PER_BYTE 4.0 /* of what the arena may take: eval.h */
+#define WORK_FREE 256 /* shape arithmetic costs nothing */
 
 bool ifd_graph_is_computable(const struct ifd_graph *graph, const struct ifd_node *node)
 {
@@ -98,8 +98,15 @@ static enum ifd_code take_kernel_scratch(const struct ifd_op_def *def, struct ca
     return call->ref.scratch ? IFD_OK : ifd_arena_fail(scratch, bytes, err);
 }
 
+/* Of what the arena has left, one result takes half at most: a graph has more to keep. */
 static bool fits(const struct ifd_graph *graph, const struct ifd_node *node, size_t limit_bytes)
 {
+    const struct ifd_arena *arena = graph->arena;
+    if (arena->cap_bytes > 0) {
+        const size_t left =
+            arena->cap_bytes > arena->used_bytes ? arena->cap_bytes - arena->used_bytes : 0;
+        limit_bytes = left / 2 < limit_bytes ? left / 2 : limit_bytes;
+    }
     for (uint32_t i = 0; i < node->output_count; i++) {
         const struct ifd_desc *desc = &graph->value[node->output[i]].desc;
         size_t bytes = 0;
@@ -162,13 +169,13 @@ static double work_of(const struct ifd_graph *graph, const struct ifd_node *node
 static bool spend(struct ifd_graph *graph, const struct ifd_node *node)
 {
     struct ifd_graph *whole = graph->main ? graph->main : graph;
-    const double limit = WORK_PER_BYTE * (double)graph->arena->cap_bytes;
-    const double work = whole->work + work_of(graph, node);
-    if (limit > 0 && work > limit) {
-        return false;
+    const double work = work_of(graph, node);
+    if (whole->work_limit == 0 || work <= WORK_FREE) {
+        return true;
     }
-    whole->work = work;
-    return true;
+    const bool has_left = whole->work + work <= whole->work_limit;
+    whole->work += has_left ? work : 0;
+    return has_left;
 }
 
 static enum ifd_code compute(struct ifd_graph *graph, const struct ifd_node *node,

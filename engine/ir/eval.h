@@ -11,8 +11,8 @@ bool ifd_graph_is_computable(const struct ifd_graph *graph, const struct ifd_nod
 
 /** Computes a computable node with its reference kernel and makes its outputs constants. *ret_done
  *  is false, and nothing is changed, if the node is not computable, the kernel refuses the data, an
- *  output is larger than limit_bytes, or the model has had enough computed: as many elements and
- *  products as are four times the bytes that its arena may take, so that a small file takes no long
+ *  output is larger than limit_bytes or than half of what the arena has left, or the model has had
+ *  enough computed (graph.work_limit: elements and products), so that a small file takes no long
  *  time. The outputs' shapes must be inferred. The node is not their producer any more; the caller
  *  drops it.
  *

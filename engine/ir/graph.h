@@ -54,8 +54,9 @@ struct ifd_graph {
     struct ifd_graph *next;
     struct ifd_graph *main; /* of these: the graph that has the list; NULL: this one has */
 
-    /** Of the main graph: what has been computed in all of them so far (ir/eval.h). */
-    double work;
+    /** Of the main graph: what has been computed in all of them so far, and how much may be; 0: any
+     *  amount (ir/eval.h). */
+    double work, work_limit;
 };
 
 void ifd_graph_init(struct ifd_graph *graph, struct ifd_arena *arena);

@@ -11,7 +11,10 @@
  * are four times as large, those of 4 bits eight times; turned for a layer they are there twice): a
  * multiple of the file, and a fixed sum. */
 #define KEEP_FILE_TIMES 24
-#define KEEP_MORE_BYTES ((size_t)64 << 20)
+#define KEEP_MORE_BYTES ((size_t)48 << 20)
+/* Likewise elements and products that are computed while it loads. */
+#define WORK_FILE_TIMES 96
+#define WORK_MORE       ((size_t)4 << 20)
 /* Memory of the shapes of requests, if the caller does not say: each plan packs the weights once
  * more. */
 #define SHAPES_FILE_TIMES 8
@@ -29,11 +32,11 @@ static size_t times_the_file(const struct ifd_model *model, size_t times)
     return ifd_size_mul(bytes, times, &product) ? product : SIZE_MAX;
 }
 
-static size_t keep_limit(const struct ifd_model *model)
+/* A multiple of the file, and more. */
+static size_t times_and_more(const struct ifd_model *model, size_t times, size_t more)
 {
     size_t limit = 0;
-    return ifd_size_add(times_the_file(model, KEEP_FILE_TIMES), KEEP_MORE_BYTES, &limit) ? limit
-                                                                                         : SIZE_MAX;
+    return ifd_size_add(times_the_file(model, times), more, &limit) ? limit : SIZE_MAX;
 }
 
 static size_t shapes_limit(const struct ifd_model *model)
@@ -82,6 +85,7 @@ static enum ifd_code probe_once(struct ifd_model *model, const struct ifd_parse_
     struct ifd_graph graph;
     struct ifd_parsed parsed = {0};
     ifd_graph_init(&graph, arena);
+    graph.work_limit = model->graph.work_limit;
     enum ifd_code code = ifd_parse(model->file, options, &graph, &parsed, err);
     if (code == IFD_OK && !parsed.opens_others) {
         code = ifd_optimize(&graph, model->no_optimize ? IFD_PASS_REQUIRED : IFD_PASS_FUSE,
@@ -122,7 +126,8 @@ static enum ifd_code read_and_build(struct ifd_model *model,
                                     const struct ifd_parse_options *options,
                                     struct ifd_parsed *parsed, struct ifd_err *err)
 {
-    model->arena.cap_bytes = keep_limit(model);
+    model->arena.cap_bytes = times_and_more(model, KEEP_FILE_TIMES, KEEP_MORE_BYTES);
+    model->graph.work_limit = (double)times_and_more(model, WORK_FILE_TIMES, WORK_MORE);
     enum ifd_code code = ifd_parse(model->file, options, &model->graph, parsed, err);
     if (code == IFD_OK && !parsed->cut.is_cut && (parsed->opens_first || parsed->opens_others)) {
         code = probe(model, options, parsed, err);

@@ -43,10 +43,26 @@ static enum ifd_code broadcast_to_infer(const struct ifd_infer *in, struct ifd_d
     return ifd_infer_output(def, output, 0, &shape, err);
 }
 
+/* An element count times: what is there is doubled. */
+static void fill(size_t bytes, uint8_t *y, size_t count, const void *element)
+{
+    size_t done = count > 0 ? bytes : 0;
+    memmove(y, element, done); /* it may lie there */
+    while (done < count * bytes) {
+        const size_t more = done < count * bytes - done ? done : count * bytes - done;
+        memcpy(y + done, y, more);
+        done += more;
+    }
+}
+
 static enum ifd_code broadcast_to_ref(const struct ifd_ref_call *call, struct ifd_err *err)
 {
     (void)err;
     const size_t bytes = ifd_dtype_bytes(call->in[0]->dtype);
+    if (ifd_ref_elements(call->in[0]) == 1) {
+        fill(bytes, call->output[0], ifd_ref_elements(call->out[0]), call->input[0]);
+        return IFD_OK;
+    }
     struct ifd_walk walk;
     ifd_walk_init(&walk, &call->out[0]->shape);
     ifd_walk_broadcast(&walk, 0, &call->in[0]->shape);

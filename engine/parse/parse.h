@@ -97,6 +97,14 @@ struct ifd_parse_options {
     const char *signature;
 };
 
+/** What inner graphs and functions may become that are built in place: so many nodes. */
+#define IFD_PARSE_INLINED_MAX 16384
+static inline uint32_t ifd_parse_inlined_max(const struct ifd_parse_options *options)
+{
+    const uint32_t nodes = options->limits->nodes;
+    return nodes < IFD_PARSE_INLINED_MAX ? nodes : IFD_PARSE_INLINED_MAX;
+}
+
 /** file must outlive the graph: constants are used in place. graph: initialized by the caller.
  *  After OK the graph verifies, every operator is known, every shape is inferred; the shapes of
  *  ret's ports are those of the file, IFD_DIM_ANY where it leaves them open. */

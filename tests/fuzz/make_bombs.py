@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Writes bomb_* into the corpora: small files that ask for much time, memory or stack. All are
-refused; slow_* is loaded, since what it computes is left to its runs:
+refused; slow_* are loaded, since what they compute is left to their runs:
 tests/engine/model/test_bombs.c.
 
 python tests/fuzz/make_bombs.py       needs onnx and numpy from PyPI, and flatc
@@ -115,9 +115,9 @@ def onnx_graphs():
     onnx("doubled", doubled)
     onnx("doubled_constant", doubled, [("x", ints(1))], [("v", F, [1])])
     # all of it could be computed while the file is read
-    onnx("folded", [node("ConstantOfShape", "n", "a")] +
+    make_onnx.write("slow_folded", [node("ConstantOfShape", "n", "a")] +
          [node("Exp", ["a" * (i + 1)], ["a" * (i + 2)]) for i in range(100)] +
-         [node("Add", ["x", "a" * 101])], [("n", ints(14000000))])
+         [node("Add", ["x", "a" * 101])], [("x", F, [1])], ["y"], [("n", ints(14000000))])
     make_onnx.write("slow_products", [node("ConstantOfShape", "n", "a")] +
                     [node("MatMul", ["a" * (i + 1)] * 2, ["a" * (i + 2)]) for i in range(20)] +
                     [node("Add", ["x", "a" * 21])], [("x", F, [1])], ["y"],
@@ -127,6 +127,29 @@ def onnx_graphs():
          [("x", F, [1000000, 1, 1])])
     onnx("pieces", [node("SplitToSequence", "x", "s", keepdims=0), node("SequenceAt", "sz")],
          [("z", np.int64(0))], [("x", F, [10000000])])
+    heads = 2**30
+    onnx("heads", [node("GroupQueryAttention", ["x", "x", "x", "", "", "s", "t"],
+                        domain="com.microsoft", num_heads=heads, kv_num_heads=heads)],
+         [("s", np.int32([0])), ("t", np.int32(1))], [("x", F, [1, 1, 16])])
+    onnx("deform", [node("DeformConv", "xwo", kernel_shape=[1, 1], pads=[8000] * 4)],
+         [("w", np.ones((64, 1, 1, 1), np.float32))],
+         [("x", F, [1, 1, 1, 1]), ("o", F, [1, 2, 16001, 16001])])
+    branches = np.arange(1000)
+    onnx("trees", [node("TreeEnsembleRegressor", "x", domain="ai.onnx.ml",
+                        nodes_treeids=[0] * 1000, nodes_nodeids=branches.tolist(),
+                        nodes_featureids=[0] * 1000, nodes_modes=["BRANCH_LEQ"] * 1000,
+                        nodes_values=[0.0] * 1000,
+                        nodes_truenodeids=((branches + 1) % 1000).tolist(),
+                        nodes_falsenodeids=((branches + 500) % 1000).tolist(), n_targets=1,
+                        target_treeids=[0], target_nodeids=[0], target_ids=[0],
+                        target_weights=[1.0])], [], [("x", F, [1, 1])], domains=["ai.onnx.ml"])
+    # each list is the one before, twice
+    lists = [node("SequenceConstruct", "xx", ["l"])]
+    for i in range(40):
+        last = "l" * (i + 1)
+        lists += [node("ConcatFromSequence", [last], [f"c{i}"], axis=0),
+                  node("SequenceInsert", [last, f"c{i}"], [last + "l"])]
+    onnx("lists", lists + [node("ConcatFromSequence", ["l" * 41], axis=0)])
     loops(zero)
 
 
@@ -151,6 +174,20 @@ def loops(zero):
     for _ in range(6):
         inner = body([node("Loop", "nta", "b", body=inner)], [("c", BOOL, []), ("b", F, [])])
     onnx("loop_nested", [node("Loop", "ntz", body=inner)], endless)
+    # a condition that the data decides, between two loops
+    turns = body([node("Loop", "nta", "b", body=adds)], [("c", BOOL, []), ("b", F, [1])])
+    choice = {"then_branch": graph([node("Loop", "ntx", "r", body=turns)], [], [("r", F, [1])]),
+              "else_branch": graph([node("Neg", "x", "r")], [], [("r", F, [1])])}
+    outer = body([node("If", "q", "b", **choice)], [("c", BOOL, []), ("b", F, [1])])
+    onnx("loop_if_loop", [node("Loop", "ntx", body=outer)], endless,
+         [("x", F, [1]), ("q", BOOL, [])])
+    # many names from outside: each is brought in once
+    many = [f"v{i}" for i in range(800)]
+    sums = [node("Add", [a, b], [f"s{i}"]) for i, (a, b) in enumerate(zip(many, many[1:]))]
+    inside = {"then_branch": graph(sums + [node("Neg", ["s0"], "r")], [], [("r", F, [1])]),
+              "else_branch": graph([node("Neg", "x", "r")], [], [("r", F, [1])])}
+    make_onnx.write("slow_captures", [node("Neg", "x", [v]) for v in many] +
+                    [node("If", "q", **inside)], [("x", F, [1]), ("q", BOOL, [])], ["y"])
     step = graph([], [("e", F, [])], [("e", F, [])])
     for _ in range(3):
         step = graph([node("Scan", "v", "w", body=step, num_scan_inputs=1),
@@ -286,6 +323,20 @@ def doubled():
     return m.output(last)
 
 
+def tables(count):
+    """Each has another number, and is filled."""
+    m = Model()
+    x = m.input("x", [1], "INT64")
+    for i in range(count):
+        h = m.tensor(f"h{i}", [1], "RESOURCE")
+        m.op("HASHTABLE", [], [h], "Hashtable", {"table_id": i})
+        n = m.tensor(f"n{i}", [1], "INT64")
+        m.op("HASHTABLE_SIZE", [h], [n])
+    y = m.tensor("y", [1], "INT64")
+    m.op("ADD", [x, n], [y], "Add")
+    return m.output(y)
+
+
 def steps():
     m = make_tflite.GOOD["sequence_lstm"]()
     m.graph["tensors"][m.graph["inputs"][0]]["shape"][0] = 1000000
@@ -314,7 +365,9 @@ TFLITE = {
     "tile": lambda: sized("TILE", ["x", one(BILLION)]),
     "broadcast": lambda: sized("BROADCAST_TO", ["x", one(BILLION)], version=2),
     "pad": lambda: sized("PAD", ["x", ([1, 2], "INT32", s32(0, BILLION - 1))]),
-    "folded": lambda: folded(14000000, 100),
+    "dilate": lambda: sized("DILATE", [([2], "FLOAT32", f32(1, 2)), one(BILLION - 1),
+                                       ([], "FLOAT32", f32(0))]),
+    "tables": lambda: tables(257),
     "doubled": doubled,
 }
 
@@ -326,6 +379,7 @@ def main():
     folder = make_tflite.HERE / "corpus/tflite"
     for name, make in TFLITE.items():
         (folder / f"bomb_{name}.tflite").write_bytes(make().bytes())
+    (folder / "slow_folded.tflite").write_bytes(folded(14000000, 100).bytes())
 
 
 if __name__ == "__main__":

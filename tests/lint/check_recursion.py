@@ -27,7 +27,7 @@ KNOWN = {
         "a spare instance has no spare itself (engine/model/spare.c)",
     "read_graph read_node read_attr read_inner": "graphs in nodes: DEPTH_MAX, 8 "
         "(engine/parse/onnx/onnx_reader.c)",
-    "ifd_onnx_capture": "the same graphs, after they were read (engine/parse/onnx/inner.c)",
+    "capture_graph": "the same graphs, after they were read (engine/parse/onnx/inner.c)",
     "mark_used": "the same (engine/parse/onnx/cut.c)",
     "find_missing": "the same (engine/parse/onnx/missing.c)",
     "note_needs": "the same (engine/parse/onnx/sort.c)",

@@ -73,7 +73,7 @@ static uint32_t stack(struct ifd_onnx_call *call, const uint32_t *value, uint32_
 
 /* ---- Loop ---- */
 
-#define TURNS_MAX IFD_ONNX_INLINED_MAX
+#define TURNS_MAX IFD_PARSE_INLINED_MAX
 /* Of a loop that nothing but its limit ends: no run has time for more. */
 #define LIMIT_MAX ((int64_t)1 << 32)
 
@@ -178,7 +178,7 @@ static bool unroll(struct loop *l)
         b->code = IFD_OK; /* as a loop it is small; no other one is tried */
         build->keeps_loops = true;
         build->is_exhausted = false;
-        build->nodes_left = IFD_ONNX_INLINED_MAX;
+        build->nodes_left = ifd_parse_inlined_max(build->options);
     }
     if (b->code == IFD_OK) {
         ifd_onnx_go_back(l->call, &mark);

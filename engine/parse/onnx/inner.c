@@ -1,6 +1,7 @@
 /* Graphs that a node brings with it: built in place, or as graphs of our own. */
 #include "engine/parse/onnx/inner.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "engine/base/str.h"
@@ -77,11 +78,6 @@ static void capture(struct ifd_onnx_captures *c, struct ifd_str text)
     if (value == IFD_NONE || c->call->b->graph->value[value].is_constant) {
         return;
     }
-    for (uint32_t i = 0; i < c->count; i++) {
-        if (c->value[i] == value) {
-            return;
-        }
-    }
     if (c->count == c->capacity) {
         const uint32_t capacity = c->capacity * 2 + 16;
         uint32_t *grown = ifd_onnx_take(c->call, capacity);
@@ -95,7 +91,7 @@ static void capture(struct ifd_onnx_captures *c, struct ifd_str text)
     c->value[c->count++] = value;
 }
 
-void ifd_onnx_capture(struct ifd_onnx_captures *c, const struct ifd_onnx_graph *g)
+static void capture_graph(struct ifd_onnx_captures *c, const struct ifd_onnx_graph *g)
 {
     for (uint32_t i = 0; i < g->output_count; i++) {
         capture(c, g->output[i].name);
@@ -107,10 +103,31 @@ void ifd_onnx_capture(struct ifd_onnx_captures *c, const struct ifd_onnx_graph *
         }
         for (uint32_t i = 0; i < node->attr_count; i++) {
             if (node->attr[i].graph) {
-                ifd_onnx_capture(c, node->attr[i].graph);
+                capture_graph(c, node->attr[i].graph);
             }
         }
     }
+}
+
+static int compare_values(const void *a, const void *b)
+{
+    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+void ifd_onnx_capture(struct ifd_onnx_captures *c, const struct ifd_onnx_graph *g)
+{
+    uint32_t kept = 0;
+    capture_graph(c, g);
+    if (c->count > 0) {
+        qsort(c->value, c->count, sizeof(*c->value), compare_values);
+    }
+    for (uint32_t i = 0; i < c->count; i++) {
+        if (i == 0 || c->value[i] != c->value[i - 1]) {
+            c->value[kept++] = c->value[i];
+        }
+    }
+    c->count = kept;
 }
 
 void ifd_onnx_begin_graph(struct ifd_onnx_call *call, const uint32_t *like, uint32_t count,

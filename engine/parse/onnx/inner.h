@@ -25,7 +25,8 @@ const struct ifd_onnx_graph *ifd_onnx_graph_of(struct ifd_onnx_call *call, const
 void ifd_onnx_build_inline(struct ifd_onnx_call *call, const struct ifd_onnx_graph *g,
                            const uint32_t *input, uint32_t input_count, uint32_t *ret_output);
 
-/** Values outside that graphs of a node see and that are no constants, each once. */
+/** Values outside that graphs of a node see and that are no constants, each once, in ascending
+ *  order. */
 struct ifd_onnx_captures {
     struct ifd_onnx_call *call;
     uint32_t *value;

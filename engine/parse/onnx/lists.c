@@ -5,7 +5,7 @@
 #include "engine/ir/shape.h"
 #include "engine/parse/onnx/onnx_build.h"
 
-#define LENGTH_MAX IFD_ONNX_INLINED_MAX
+#define LENGTH_MAX IFD_PARSE_INLINED_MAX
 
 static const struct ifd_onnx_list nothing = {.is_absent = true};
 

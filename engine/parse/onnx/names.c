@@ -103,9 +103,16 @@ static uint32_t find_outside(const struct ifd_onnx_scope *scope, struct ifd_str 
 /* The input by which a value of the level outside comes in. */
 static uint32_t input_of(const struct ifd_onnx_level *level, uint32_t value)
 {
-    for (uint32_t i = 0; i < level->captured_count; i++) {
-        if (level->captured[i] == value) {
-            return level->input[i];
+    uint32_t first = 0, behind = level->captured_count;
+    while (first < behind) {
+        const uint32_t middle = first + (behind - first) / 2;
+        if (level->captured[middle] == value) {
+            return level->input[middle];
+        }
+        if (level->captured[middle] < value) {
+            first = middle + 1;
+        } else {
+            behind = middle;
         }
     }
     return IFD_NONE;

@@ -135,8 +135,8 @@ enum ifd_code ifd_onnx_spend(struct ifd_onnx_build *build, uint32_t nodes)
 {
     if (build->nodes_left < nodes) {
         build->is_exhausted = true;
-        return ifd_fail(build->err, IFD_TOO_LARGE, "graphs of nodes become more than %d nodes",
-                        IFD_ONNX_INLINED_MAX);
+        return ifd_fail(build->err, IFD_TOO_LARGE, "graphs of nodes become more than %u nodes",
+                        ifd_parse_inlined_max(build->options));
     }
     build->nodes_left -= nodes;
     return IFD_OK;
@@ -356,7 +356,7 @@ static enum ifd_code parse(struct ifd_bytes file, const struct ifd_parse_options
                                    .scope = &scope,
                                    .level = &level,
                                    .main = graph,
-                                   .nodes_left = IFD_ONNX_INLINED_MAX,
+                                   .nodes_left = ifd_parse_inlined_max(options),
                                    .wanted = IFD_NONE,
                                    .parsed = ret,
                                    .err = err};

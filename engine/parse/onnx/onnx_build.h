@@ -6,8 +6,6 @@
 #include "engine/parse/onnx/onnx_impl.h"
 #include "engine/parse/parse.h"
 
-/** Nodes that graphs of nodes may become in place of these nodes: loops unroll. */
-#define IFD_ONNX_INLINED_MAX 16384
 /** A graph of our own costs as much as so many nodes, and so many names as one. */
 #define IFD_ONNX_GRAPH_NODES 16
 #define IFD_ONNX_NODE_NAMES  16
@@ -43,7 +41,8 @@ struct ifd_onnx_name {
 struct ifd_onnx_level {
     const struct ifd_onnx_level *outer; /* NULL: the model's */
     struct ifd_graph *graph;
-    const uint32_t *captured, *input; /* values of outer's graph, and what they are in this one */
+    /* Values of outer's graph, in ascending order, and what they are in this one. */
+    const uint32_t *captured, *input;
     uint32_t captured_count;
 };
 

@@ -220,7 +220,7 @@ static enum ifd_code unroll(const struct control *c, struct ifd_arena *scratch, 
         code = IFD_OK; /* as a loop it is small; no other one is tried */
         b->keeps_loops = true;
         b->is_exhausted = false;
-        b->operators_left = IFD_TFLITE_INLINED_MAX;
+        b->operators_left = ifd_parse_inlined_max(b->options);
     }
     if (code == IFD_OK && !*ret_is_done) {
         go_back(b, before);

@@ -6,8 +6,9 @@
 #include "engine/ir/shape.h"
 #include "engine/parse/tflite/composite.h"
 
-#define HANDLE   ((int64_t)1 << 32) /* and the number */
-#define KEYS_MAX 65536              /* each is compared with each element */
+#define HANDLE     ((int64_t)1 << 32) /* and the number */
+#define KEYS_MAX   65536              /* each is compared with each element */
+#define TABLES_MAX 256                /* they are looked through for each operator of one */
 
 struct ifd_tflite_table {
     struct ifd_tflite_table *next;
@@ -28,10 +29,14 @@ static struct ifd_tflite_table *table_of(const struct ifd_composite *c, int64_t 
 {
     struct ifd_tflite_build *build = c->build;
     struct ifd_tflite_table *table = build->table;
+    uint32_t others = 0;
     while (table && table->handle != handle) {
         table = table->next;
+        others++;
     }
-    if (!table) {
+    if (!table && others == TABLES_MAX) {
+        ifd_build_fail(c->b, IFD_TOO_LARGE, "more than %d tables", TABLES_MAX);
+    } else if (!table) {
         table = ifd_arena_take(build->scratch, sizeof(*table));
         if (!table) {
             c->b->code = ifd_arena_fail(build->scratch, sizeof(*table), c->b->err);

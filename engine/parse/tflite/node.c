@@ -312,8 +312,8 @@ enum ifd_code ifd_tflite_spend(struct ifd_tflite_build *b, uint32_t operators)
 {
     b->is_exhausted = b->is_exhausted || b->operators_left < operators;
     if (b->is_exhausted) {
-        return ifd_fail(b->err, IFD_TOO_LARGE, "subgraphs become more than %d operators",
-                        IFD_TFLITE_INLINED_MAX);
+        return ifd_fail(b->err, IFD_TOO_LARGE, "subgraphs become more than %u operators",
+                        ifd_parse_inlined_max(b->options));
     }
     b->operators_left -= operators;
     return IFD_OK;

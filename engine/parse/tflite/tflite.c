@@ -329,7 +329,7 @@ static enum ifd_code parse(struct ifd_bytes file, const struct ifd_parse_options
     }
     struct ifd_tflite_build b = {.model = &model,
                                  .g = g,
-                                 .operators_left = IFD_TFLITE_INLINED_MAX,
+                                 .operators_left = ifd_parse_inlined_max(options),
                                  .file = file,
                                  .options = options,
                                  .graph = graph,

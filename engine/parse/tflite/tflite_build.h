@@ -10,8 +10,6 @@
 
 /** Nesting of subgraphs. */
 #define IFD_TFLITE_DEPTH_MAX 8
-/** Operators that subgraphs may become in place of the operators that name them: loops unroll. */
-#define IFD_TFLITE_INLINED_MAX 16384
 /** A graph of our own costs as much as so many operators, and so many tensors as one. */
 #define IFD_TFLITE_GRAPH_OPERATORS  16
 #define IFD_TFLITE_OPERATOR_TENSORS 64
