@@ -12,6 +12,11 @@ int32_t ifd_acc_zero(const struct ifd_desc *desc)
     return zero + (desc->dtype == IFD_S8 ? IFD_Q8_SHIFT_S8 : IFD_Q8_SHIFT_U8);
 }
 
+float ifd_acc_beyond(const struct ifd_desc *quantized)
+{
+    return quantized->quant.zero_point[0] < 0 ? 1e6f : -1e6f;
+}
+
 uint8_t ifd_acc_flip(enum ifd_dtype dtype)
 {
     return dtype == IFD_S8 ? IFD_Q8_FLIP_S8 : dtype == IFD_U8 ? IFD_Q8_FLIP_U8 : 0;

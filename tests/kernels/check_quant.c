@@ -163,15 +163,18 @@ static void check_lut(const char *isa, const struct ifd_kern_quant *kern)
 
 static void check_quantize(const char *isa, const struct ifd_kern_quant *kern)
 {
-    size_t n = (size_t)check_int(1, 200);
+    size_t n = (size_t)check_int(1, 600);
     float scale = check_int(0, 1) ? 0.5f : check_float(0.01f, 0.2f);
+    const int ties = check_int(0, 2); /* of ten: none, many, nearly all */
     int zero = check_int(IFD_Q8_MIN, IFD_Q8_MAX);
     struct check_buffer in = check_input(n * sizeof(float)), out = check_output(n);
     struct check_buffer back = check_output(n * sizeof(float));
     for (size_t i = 0; i < n; i++) {
-        /* many exact ties with a scale of a half */
-        float tie = (float)check_int(-600, 600) * 0.25f;
-        ((float *)in.data)[i] = check_int(0, 9) ? tie : check_float(-1e9f, 1e9f);
+        const float step = (float)check_int(-600, 600) * 0.5f * scale; /* every other: a tie */
+        const float near = check_int(0, 1) ? nextafterf(step, 0.0f) : nextafterf(step, 1e3f);
+        const float any =
+            check_int(0, 40) ? check_float(-300.0f, 300.0f) * scale : check_float(-1e9f, 1e9f);
+        ((float *)in.data)[i] = check_int(0, 9) >= ties * 5 ? any : check_int(0, 1) ? step : near;
     }
     const int is_even = check_int(0, 1);
     const float beyond = check_int(0, 1) ? 1e6f : -1e6f;

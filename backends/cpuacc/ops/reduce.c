@@ -115,6 +115,9 @@ struct reduce_params {
     float factor;                           /* f32 */
     int32_t zero_sum, out_zero, multiplier; /* q8: fixed point of scale and count, rounded twice */
     int shift;
+    float out_scale; /* of a mean between dequantize and quantize; factor is that of its sums */
+    float beyond;    /* for it, in steps */
+    bool rounds_even;
 };
 
 bool ifd_acc_split_reduced(const struct ifd_node_view *node, struct ifd_acc_split *ret)
@@ -140,6 +143,13 @@ bool ifd_acc_split_reduced(const struct ifd_node_view *node, struct ifd_acc_spli
         *(part == OUTER ? &ret->outer : part == REDUCED ? &ret->reduced : &ret->inner) *= dim;
     }
     return ret->outer * ret->reduced * ret->inner > 0;
+}
+
+#define REDUCED_MAX 8000000 /* sums of 8 bits stay below 2^31 */
+
+static uint32_t threads_of(const struct reduce_params *p)
+{
+    return (uint32_t)(p->outer * p->reduced * p->inner / IFD_ACC_REDUCE_VALUES) + 1;
 }
 
 static bool split_shape(const struct ifd_node_view *node, struct reduce_params *ret)
@@ -237,18 +247,79 @@ static void init_mean_q8(const struct ifd_node_view *node, struct reduce_params 
     p->out_zero = ifd_acc_zero(out);
 }
 
+/* Sums of stored numbers are exact; the rest is as between dequantize and quantize. */
+static void run_stored_mean(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame)
+{
+    const struct reduce_params *p = step->params;
+    const struct ifd_kern_quant *quant = &step->kernels->quant;
+    const struct ifd_acc_range range = ifd_acc_share(frame, p->outer, 1);
+    const ifd_q8 *in = ifd_acc_in(step, frame, 0);
+    ifd_q8 *out = ifd_acc_out(step, frame);
+    int32_t *sum = ifd_acc_work(step, frame);
+    float *mean = (float *)(void *)(sum + p->inner);
+    for (size_t o = range.begin; o < range.end; o++) {
+        step->kernels->reduce.column_sum_q8(p->reduced, p->inner, in + o * p->reduced * p->inner,
+                                            p->inner, sum);
+        for (size_t c = 0; c < p->inner; c++) {
+            mean[c] = (float)(sum[c] - p->zero_sum) * p->factor;
+        }
+        (p->rounds_even ? quant->quantize_even : quant->quantize)(p->inner, mean, p->out_scale,
+                                                                  p->out_zero, out + o * p->inner);
+    }
+}
+
 static bool reduce_takes(const struct ifd_node_view *node, struct ifd_err *reason)
 {
     struct reduce_params split;
     const enum ifd_dtype dtype = node->input[0].desc->dtype;
     if ((dtype != IFD_F32 && !ifd_acc_is_q8(dtype)) || node->output[0].dtype != dtype ||
-        !split_shape(node, &split) ||
-        split.reduced > 8000000) { /* sums of 8 bits stay below 2^31 */
+        !split_shape(node, &split) || split.reduced > REDUCED_MAX) {
         ifd_fail(reason, IFD_UNSUPPORTED, "type %s, or axes that are not adjacent",
                  ifd_dtype_name(dtype));
         return false;
     }
     return true;
+}
+
+enum ifd_code ifd_acc_lower_stored_mean(struct ifd_acc_lowering *lowering,
+                                        const struct ifd_partition_node *dequantize, bool *ret_done,
+                                        struct ifd_err *err)
+{
+    uint32_t index[2] = {0};
+    const struct ifd_partition_node *mean =
+        ifd_low_sole_reader(&lowering->base, dequantize->output_value[0], &index[0]);
+    const struct ifd_partition_node *quantize =
+        mean && mean->view.op == IFD_OP_REDUCE_MEAN
+            ? ifd_low_sole_reader(&lowering->base, mean->output_value[0], &index[1])
+            : NULL;
+    struct reduce_params split;
+    *ret_done = quantize && quantize->view.op == IFD_OP_QUANTIZE &&
+                ifd_acc_is_q8(quantize->view.output[0].dtype) &&
+                quantize->view.output[0].quant.count == 1 && split_shape(&mean->view, &split) &&
+                split.reduced <= REDUCED_MAX;
+    if (!*ret_done) {
+        return IFD_OK;
+    }
+    const struct ifd_desc *in = dequantize->view.input[0].desc, *out = &quantize->view.output[0];
+    struct reduce_params *p = ifd_low_params(&lowering->base, 1, sizeof(*p));
+    struct ifd_acc_draft *step = NULL;
+    ifd_low_fuse_node(&lowering->base, index[0]);
+    ifd_low_fuse_node(&lowering->base, index[1]);
+    enum ifd_code code = ifd_acc_add_step(lowering, run_stored_mean, p, dequantize->input_value, 1,
+                                          quantize->output_value[0], &step, err);
+    if (code == IFD_OK) {
+        *p = split;
+        p->factor = in->quant.scale[0] / (float)p->reduced;
+        p->zero_sum = ifd_acc_zero(in) * (int32_t)p->reduced;
+        p->out_scale = out->quant.scale[0];
+        p->out_zero = ifd_acc_zero(out);
+        p->beyond = ifd_acc_beyond(out);
+        p->rounds_even = ((const struct ifd_quantize_attrs *)quantize->view.attrs)->rounds_even;
+        step->max_threads = threads_of(p);
+        ifd_acc_name_step(lowering, "column_sum_q8", 0, "%s", ifd_op_def(mean->view.op)->name);
+        code = ifd_acc_add_work(lowering, p->inner * (sizeof(int32_t) + sizeof(float)), err);
+    }
+    return code;
 }
 
 /* Rows of an image per thread from which threads share it by lines; smaller images are shared by
@@ -325,8 +396,7 @@ static enum ifd_code reduce_lower(struct ifd_acc_lowering *lowering,
         code = ifd_acc_add_work(lowering, p->inner * sizeof(int32_t), err);
     }
     if (code == IFD_OK) {
-        step->max_threads =
-            (uint32_t)(p->outer * p->reduced * p->inner / IFD_ACC_REDUCE_VALUES) + 1;
+        step->max_threads = threads_of(p);
         ifd_acc_name_step(lowering, is_q8 ? "column_sum_q8" : "column_sum_f32", 0, "%s", name);
     }
     return code;

@@ -63,6 +63,47 @@ static void normalized(struct trial *t)
     }
 }
 
+/* ---- between floats and 8 bits ---- */
+
+static uint32_t quantized(struct trial *t, uint32_t x, struct ifd_quant how)
+{
+    const uint32_t out = add_value(t, IFD_S8, (struct ifd_shape){0}, how);
+    struct ifd_quantize_attrs *attrs = attrs_of(add_node(t, IFD_OP_QUANTIZE, &x, 1, out));
+    attrs->rounds_even = pick(t, 0, 1) != 0;
+    return out;
+}
+
+/* A mean of stored numbers, often half way between two others: of as many as floats divide by
+ * without rounding. */
+static void stored_mean(struct trial *t)
+{
+    static const float scale_x[] = {0x1p-4f}, scale_y[] = {0x1p-5f};
+    const struct ifd_quant x = {scale_x, zero, 1, 0}, y = {scale_y, zero, 1, 0};
+    const int64_t axis = pick(t, 0, 1), h = (int64_t)1 << pick(t, 0, 3);
+    t->input = add_value(
+        t, IFD_S8,
+        SHAPE((int64_t)1 << pick(t, 0, 2), h, (int64_t)1 << pick(t, 0, 3), pick(t, 1, 90)), x);
+    const uint32_t real = next_value(t), mean = next_value(t);
+    (void)add_node(t, IFD_OP_DEQUANTIZE, &t->input, 1, real);
+    struct ifd_reduce_attrs *attrs = attrs_of(add_node(t, IFD_OP_REDUCE_MEAN, &real, 1, mean));
+    attrs->axes = (struct ifd_ints){.count = 2, .value = {axis, axis - 3}};
+    attrs->keep_dims = pick(t, 0, 1) != 0;
+    (void)quantized(t, mean, pick(t, 0, 1) ? x : y);
+}
+
+/* A picture that comes in planes, and turns that are none of pixels. */
+static void picture(struct trial *t)
+{
+    const bool is_turn = pick(t, 0, 4) > 0;
+    const int64_t c = pick(t, 1, 18), h = pick(t, 1, 40);
+    t->input = add_value(t, IFD_F32, SHAPE(pick(t, 1, 4) / 4 + 1, c, h, 1600 / c / h + 1), none);
+    const uint32_t stored = quantized(t, t->input, quant);
+    const uint32_t out = add_value(t, IFD_S8, (struct ifd_shape){0}, quant);
+    struct ifd_transpose_attrs *attrs = attrs_of(add_node(t, IFD_OP_TRANSPOSE, &stored, 1, out));
+    attrs->perm = is_turn ? (struct ifd_ints){.count = 4, .value = {0, 2, 3, 1}}
+                          : (struct ifd_ints){.count = 4, .value = {0, 3, 2, 1}};
+}
+
 /* ---- folds ---- */
 
 static void arg(struct trial *t)
@@ -343,6 +384,8 @@ static void svdf(struct trial *t)
 }
 
 NODE(normalization_of_rows, normalized)
+NODE(mean_of_stored_numbers, stored_mean)
+NODE(picture_in_planes, picture)
 NODE(arg_max_and_arg_min, arg)
 NODE(fold, fold)
 NODE(cumsum, cumsum)
@@ -360,6 +403,8 @@ int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
         T(normalization_of_rows_equals_its_reference),
+        T(mean_of_stored_numbers_equals_its_reference),
+        T(picture_in_planes_equals_its_reference),
         T(arg_max_and_arg_min_equals_its_reference),
         T(fold_equals_its_reference),
         T(cumsum_equals_its_reference),

@@ -248,19 +248,60 @@ INLINE vi quantize_vector(vf v, vf beyond, vi zero, const int is_even)
     return vi_min(vi_set1(IFD_Q8_MAX), vi_max(vi_set1(IFD_Q8_MIN), q));
 }
 
+enum { QUANTIZED = 8 * VF_LANES };
+
+/* A block of in / scale, by a factor, which takes less time. Between the bounds of the results,
+ * which are below 2^8, that is less than 2^-14 off the quotient: false if one of them is as near to
+ * a half, where rounding could tell. */
+INLINE int quantize_block(const float *in, vf factor, vi zero, vf min, vf max, ifd_q8 *out)
+{
+    vf most = vf_set1(0.0f);
+    UNROLL for (size_t i = 0; i < QUANTIZED; i += 4 * VF_LANES)
+    {
+        vi q[4];
+        UNROLL for (size_t j = 0; j < 4; j++)
+        {
+            const vf y = vf_mul(vf_load(in + i + j * VF_LANES), factor);
+            const vf x = vf_min(vf_max(y, min), max);
+            q[j] = vf_to_vi(x);
+            const vf off = vf_sub(x, vi_to_vf(q[j]));
+            most = vf_max(most, vf_from_bits(vi_and(vf_bits(off), vi_set1(INT32_MAX))));
+            q[j] = vi_add(q[j], zero);
+        }
+        vi_store_q8_4(out + i, q);
+    }
+    return vf_reduce_max(most) < 0.5f - 0x1p-14f;
+}
+
+/* Numbers are divided, or multiplied by a factor. Pictures whose pixels all become halves are
+ * usual: after two blocks of such, the rest is not tried. Halves that go away from zero belong to
+ * models whose quotients may be beyond 32 bits: these are all divided. */
 INLINE void quantize_all(size_t n, const float *in, float by, int32_t zero, float beyond,
                          ifd_q8 *out, const int is_factor, const int is_even)
 {
+    const vf s = vf_set1(by), factor = vf_set1(1 / by);
+    const vf min = vf_set1((float)(IFD_Q8_MIN - zero)), max = vf_set1((float)(IFD_Q8_MAX - zero));
     const vf lost = vf_set1(beyond);
-    const vf s = vf_set1(by);
     const vi z = vi_set1(zero);
-    for (size_t i = 0; i < n; i += VF_LANES) {
-        const vf x = n - i < VF_LANES ? vf_load_n(in + i, n - i) : vf_load(in + i);
-        const vi q = quantize_vector(is_factor ? vf_mul(x, s) : vf_div(x, s), lost, z, is_even);
-        if (n - i < VF_LANES) {
-            vi_store_q8_n(out + i, q, n - i);
-        } else {
-            vi_store_q8(out + i, q);
+    int tries = is_even && by > 0x1p-100f && by < 0x1p100f ? 2 : 0;
+    for (size_t i = 0; i < n;) {
+        if (tries > 0 && n - i >= QUANTIZED) {
+            if (quantize_block(in + i, factor, z, min, max, out + i)) {
+                i += QUANTIZED;
+                tries = 2;
+                continue;
+            }
+            tries--;
+        }
+        const size_t end = n - i < QUANTIZED ? n : i + QUANTIZED;
+        for (; i < end; i += VF_LANES) {
+            const vf x = end - i < VF_LANES ? vf_load_n(in + i, end - i) : vf_load(in + i);
+            const vi q = quantize_vector(is_factor ? vf_mul(x, s) : vf_div(x, s), lost, z, is_even);
+            if (end - i < VF_LANES) {
+                vi_store_q8_n(out + i, q, end - i);
+            } else {
+                vi_store_q8(out + i, q);
+            }
         }
     }
 }
