@@ -113,10 +113,10 @@ static struct {
     size_t offset, bytes;
     uint32_t ran; /* bit i: instruction set i */
 } families[] = {
-    FAMILY(gemm_q8), FAMILY(gemm_f32), FAMILY(gemm_bf16), FAMILY(gemm_f16),
-    FAMILY(dense),   FAMILY(gemm_s16), FAMILY(dw_q8),     FAMILY(dw_f32),
-    FAMILY(wino),    FAMILY(wino_q8),  FAMILY(eltwise),   FAMILY(quant),
-    FAMILY(reduce),  FAMILY(pool),     FAMILY(move),      FAMILY(extreme),
+    FAMILY(gemm_q8),  FAMILY(gemm_f32),  FAMILY(gemm_bf16), FAMILY(gemm_f16), FAMILY(dense),
+    FAMILY(gemm_s16), FAMILY(dw_q8),     FAMILY(dw_f32),    FAMILY(wino),     FAMILY(wino_q8),
+    FAMILY(eltwise),  FAMILY(quant),     FAMILY(reduce),    FAMILY(pool),     FAMILY(move),
+    FAMILY(extreme),  FAMILY(dw_groups),
 };
 #undef FAMILY
 

@@ -1,5 +1,6 @@
 /* Windows of f32 over groups of channels: each group is a small layer of its own, whose channels
- * are gathered to lines first. */
+ * are gathered to lines first. Where there are kernels for it, several groups that fill a vector
+ * are gathered and computed together. */
 #include "backends/cpuacc/conv/direct.h"
 #include "backends/cpuacc/conv/shape.h"
 
@@ -16,7 +17,32 @@ static double cost(const struct ifd_acc_lowering *lowering, const struct ifd_acc
     return ifd_acc_direct_cost(lowering, layer, 1.0);
 }
 
-/* Bytes of work memory: padded lines of one group. */
+/* Groups that are computed together; the last block may have fewer. */
+struct block {
+    size_t group, count;
+    size_t n; /* channels of all of them */
+};
+
+static size_t blocks_of(const struct ifd_acc_conv *conv)
+{
+    const size_t together = conv->plan.direct.together;
+    return (conv->layer.groups + together - 1) / together;
+}
+
+static struct block block_at(const struct ifd_acc_conv *conv, size_t index)
+{
+    const size_t together = conv->plan.direct.together, group = index * together;
+    const size_t left = conv->layer.groups - group, count = left < together ? left : together;
+    return (struct block){.group = group, .count = count, .n = count * conv->plan.n};
+}
+
+/* Floats from pixel to pixel of gathered lines. */
+static size_t pixel_of(const struct ifd_acc_conv *conv)
+{
+    return conv->plan.direct.together * conv->layer.window.in_c;
+}
+
+/* Bytes of work memory: padded lines of one block. */
 static size_t lines_bytes(const struct ifd_acc_conv *conv)
 {
     const struct ifd_acc_direct *direct = &conv->plan.direct;
@@ -25,13 +51,23 @@ static size_t lines_bytes(const struct ifd_acc_conv *conv)
            IFD_TENSOR_PAD;
 }
 
-/* Threads share calls: fewer groups than these are cut into parts of an image. */
-#define FEW_GROUPS 16
+/* Threads share calls: fewer blocks than these are cut into parts of an image. */
+#define FEW_BLOCKS 16
 
 static size_t calls_of(const struct ifd_acc_conv *conv)
 {
     const size_t lines = conv->plan.direct.call_lines;
     return (conv->layer.window.out_h + lines - 1) / lines;
+}
+
+static size_t choose_together(const struct ifd_acc_lowering *lowering,
+                              const struct ifd_acc_layer *layer)
+{
+    const struct ifd_kern_dw_groups *kernels = &lowering->kernels->dw_groups;
+    const struct ifd_low_window *w = &layer->window;
+    const bool fits = kernels->run && w->kw == IFD_GROUPS_KW && w->stride_x <= 2 && !layer->adds &&
+                      w->in_c == layer->out_c && (w->in_c == 4 || w->in_c == 8);
+    return fits ? kernels->lanes() / w->in_c : 1;
 }
 
 static void plan(const struct ifd_acc_lowering *lowering, const struct ifd_acc_layer *layer,
@@ -40,51 +76,67 @@ static void plan(const struct ifd_acc_lowering *lowering, const struct ifd_acc_l
     const struct ifd_low_window *w = &layer->window;
     ifd_acc_direct_init(lowering, layer, &lowering->kernels->gemm_f32, w->kh, w->kw * w->in_c, ret);
     struct ifd_acc_direct *direct = &ret->direct;
-    direct->line = ((w->out_w - 1) * w->stride_x + w->kw) * w->in_c;
+    direct->together = choose_together(lowering, layer);
+    ret->kernel = direct->together > 1 ? "dw_groups" : ret->kernel;
+    direct->line = ((w->out_w - 1) * w->stride_x + w->kw) * w->in_c * direct->together;
     direct->call_lines = ifd_acc_direct_choose_lines(layer, ret, sizeof(float), lowering->host);
-    if (layer->groups < FEW_GROUPS && direct->call_lines > w->out_h / 4) {
+    if (layer->groups < FEW_BLOCKS * direct->together && direct->call_lines > w->out_h / 4) {
         direct->call_lines = w->out_h / 4 + 1;
     }
     direct->call_rows = direct->call_lines * direct->out_w;
-    ifd_acc_direct_finish(lowering, layer, true, w->batch * layer->groups, ret);
+    ifd_acc_direct_finish(lowering, layer, true, w->batch * layer->groups / direct->together, ret);
     ret->load.is_whole = true;
     ret->load.has_columns = false;
 }
 
-/* ---- packed weights: one group behind the other ---- */
+/* ---- packed weights: one block behind the other ---- */
 
-static size_t group_bytes(const struct ifd_acc_conv *conv)
+static size_t block_bytes(const struct ifd_acc_conv *conv, const struct ifd_kernels *kernels)
 {
     const struct ifd_acc_direct *direct = &conv->plan.direct;
-    const size_t bytes = conv->plan.gemm->packed_bytes(conv->plan.n, direct->k, direct->taps);
+    const size_t bytes =
+        direct->together > 1
+            ? kernels->dw_groups.packed_bytes(conv->layer.window.kh, conv->layer.window.in_c)
+            : conv->plan.gemm->packed_bytes(conv->plan.n, direct->k, direct->taps);
     return (bytes + IFD_KERN_ALIGN - 1) / IFD_KERN_ALIGN * IFD_KERN_ALIGN;
 }
 
+/* context: the kernels. */
 static void pack(const void *context, const void *params, uint8_t *workspace, uint8_t *packed)
 {
-    (void)context;
     (void)workspace;
+    const struct ifd_kernels *kernels = context;
     const struct ifd_acc_conv *conv = params;
     const struct ifd_acc_direct *direct = &conv->plan.direct;
     const struct ifd_acc_product *product = &conv->layer.product;
     const size_t n = conv->plan.n, length = direct->taps * direct->k;
-    for (size_t g = 0; g < conv->layer.groups; g++) {
-        const struct ifd_gemm_weights gemm = {.w = (const float *)product->weights + g * n * length,
+    for (size_t i = 0; i < blocks_of(conv); i++, packed += block_bytes(conv, kernels)) {
+        const struct block block = block_at(conv, i);
+        const float *w = (const float *)product->weights + block.group * n * length;
+        const float *bias = product->bias_f32 ? product->bias_f32 + block.group * n : NULL;
+        if (direct->together > 1) {
+            const struct ifd_groups_weights groups = {.w = w,
+                                                      .bias = bias,
+                                                      .channels = block.n,
+                                                      .kh = conv->layer.window.kh,
+                                                      .width = conv->layer.window.in_c};
+            kernels->dw_groups.pack(&groups, packed);
+            continue;
+        }
+        const struct ifd_gemm_weights gemm = {.w = w,
                                               .n = n,
                                               .k = direct->k,
                                               .taps = direct->taps,
                                               .stride_n = length,
                                               .stride_t = direct->k,
                                               .stride_k = 1};
-        const float *bias = product->bias_f32 ? product->bias_f32 + g * n : NULL;
-        conv->plan.gemm->pack(&gemm, bias, packed + g * group_bytes(conv));
+        conv->plan.gemm->pack(&gemm, bias, packed);
     }
 }
 
 static size_t packed_bytes(const struct ifd_acc_conv *conv, const struct ifd_kernels *kernels)
 {
-    (void)kernels;
-    return conv->layer.groups * group_bytes(conv);
+    return blocks_of(conv) * block_bytes(conv, kernels);
 }
 
 static size_t workspace_bytes(const struct ifd_acc_conv *conv)
@@ -101,28 +153,31 @@ static size_t work_bytes(const struct ifd_acc_conv *conv, const struct ifd_kerne
 
 /* ---- running ---- */
 
-static void copy_pixel(float *to, const float *from, size_t count)
+/* Pixels of count floats. */
+static void copy_pixels(float *to, size_t pixels, const float *from, size_t stride, size_t count)
 {
-    for (; count >= 4; count -= 4, to += 4, from += 4) {
-        to[0] = from[0];
-        to[1] = from[1];
-        to[2] = from[2];
-        to[3] = from[3];
+    enum { BLOCK = 16 };
+    for (size_t x = 0; count == BLOCK && x < pixels; x++, to += BLOCK, from += stride) {
+        memcpy(to, from, BLOCK * sizeof(*to));
     }
-    for (size_t c = 0; c < count; c++) {
-        to[c] = from[c];
+    for (size_t x = 0; count != BLOCK && x < pixels; x++, to += count, from += stride) {
+        for (size_t c = 0; c < count; c++) {
+            to[c] = from[c];
+        }
     }
 }
 
 /* The input lines that output lines y … y+count-1 see, with zeros around them. image: its first
- * pixel's channel of the group. */
+ * pixel's channel of the block. Behind a block that is not full lies what follows it, which no lane
+ * that counts sees: tensors can be read so far behind their end. */
 static void gather(const struct ifd_acc_conv *conv, const float *image, size_t y, size_t count,
                    float *to)
 {
     const struct ifd_low_window *w = &conv->layer.window;
     const size_t stride = conv->layer.in_stride, line = conv->plan.direct.line;
-    const size_t left = ifd_acc_direct_padding(&conv->layer, line, w->in_c);
-    const size_t room = (line - left) / w->in_c, pixels = w->in_w < room ? w->in_w : room;
+    const size_t pixel = pixel_of(conv);
+    const size_t left = ifd_acc_direct_padding(&conv->layer, line, pixel);
+    const size_t room = (line - left) / pixel, pixels = w->in_w < room ? w->in_w : room;
     for (size_t i = 0; i < (count - 1) * w->stride_y + w->kh; i++, to += line) {
         const size_t in_y = y * w->stride_y + i; /* counted from the padding's edge */
         if (in_y < w->pad_top || in_y - w->pad_top >= w->in_h) {
@@ -130,39 +185,66 @@ static void gather(const struct ifd_acc_conv *conv, const float *image, size_t y
             continue;
         }
         const float *from = image + (in_y - w->pad_top) * w->in_w * stride;
-        float *at = to + left;
+        float *at = to + left + pixels * pixel;
         memset(to, 0, left * sizeof(*to));
-        for (size_t x = 0; x < pixels; x++, at += w->in_c, from += stride) {
-            copy_pixel(at, from, w->in_c);
-        }
+        copy_pixels(to + left, pixels, from, stride, pixel);
         memset(at, 0, (size_t)(to + line - at) * sizeof(*to));
     }
 }
 
-/* Output lines y … y+count-1 of one image and group. */
-static void run_lines(struct ifd_acc_conv_run *run, size_t image, size_t group, size_t y,
-                      size_t count)
+/* The lines that were gathered, of several groups. */
+static void run_together(const struct ifd_acc_conv_run *run, const struct block *block,
+                         size_t count)
+{
+    const struct ifd_acc_conv *conv = run->conv;
+    const struct ifd_low_window *w = &conv->layer.window;
+    const size_t line = conv->plan.direct.line;
+    const struct ifd_groups_args args = {.packed = run->args.packed,
+                                         .in = run->args.a,
+                                         .out = run->args.out,
+                                         .lines = count,
+                                         .out_w = w->out_w,
+                                         .stride_x = w->stride_x,
+                                         .in_line = line,
+                                         .in_step = w->stride_y * line,
+                                         .out_pixel = run->out_stride,
+                                         .out_line = w->out_w * run->out_stride,
+                                         .channels = block->n,
+                                         .kh = w->kh,
+                                         .width = w->in_c,
+                                         .min = run->args.min,
+                                         .max = run->args.max};
+    run->step->kernels->dw_groups.run(&args);
+}
+
+/* Output lines y … y+count-1 of one image and block. */
+static void run_lines(struct ifd_acc_conv_run *run, size_t image, const struct block *block,
+                      size_t y, size_t count)
 {
     const struct ifd_acc_conv *conv = run->conv;
     const struct ifd_acc_layer *layer = &conv->layer;
     const struct ifd_low_window *w = &layer->window;
     const size_t n = conv->plan.n, row = (image * w->out_h + y) * w->out_w;
-    const size_t column = group * n, width = layer->groups * n;
+    const size_t column = block->group * n, width = layer->groups * n;
     const float *in = (const float *)(const void *)run->in;
     float *lines = (float *)(void *)ifd_acc_direct_rest(run);
-    gather(conv, in + image * w->in_h * w->in_w * layer->in_stride + group * w->in_c, y, count,
-           lines);
+    gather(conv, in + image * w->in_h * w->in_w * layer->in_stride + block->group * w->in_c, y,
+           count, lines);
     run->args.a = lines;
     run->args.m = count * w->out_w;
     run->args.out = (float *)(void *)run->out + row * run->out_stride + column;
     run->args.add = run->add ? (const float *)(const void *)run->add + row * width + column : NULL;
-    conv->plan.gemm->run(&run->args);
+    if (conv->plan.direct.together > 1) {
+        run_together(run, block, count);
+    } else {
+        conv->plan.gemm->run(&run->args);
+    }
     if (layer->tail.count > 0) {
         ifd_acc_run_tail(&layer->tail, run->step, run->frame,
                          &(struct ifd_acc_chunk){.in = run->args.out,
                                                  .out = run->args.out,
                                                  .rows = run->args.m,
-                                                 .n = n,
+                                                 .n = block->n,
                                                  .stride = run->out_stride,
                                                  .row = row,
                                                  .column = column,
@@ -178,18 +260,20 @@ static void run_groups(const struct ifd_acc_step *step, const struct ifd_acc_fra
     const struct ifd_low_window *w = &conv->layer.window;
     const struct ifd_acc_direct *direct = &conv->plan.direct;
     const uint8_t *packed = run.args.packed;
-    const size_t groups = conv->layer.groups, bytes = group_bytes(conv), calls = calls_of(conv);
-    const struct ifd_acc_range range = ifd_acc_share(frame, w->batch * groups * calls, 1);
+    const size_t blocks = blocks_of(conv), bytes = block_bytes(conv, step->kernels);
+    const size_t calls = calls_of(conv);
+    const struct ifd_acc_range range = ifd_acc_share(frame, w->batch * blocks * calls, 1);
     run.args.row_len = w->out_w;
     run.args.a_stride = w->stride_x * w->in_c;
     run.args.tap_stride = direct->line;
     run.args.row_stride = w->stride_y * direct->line;
-    run.args.add_stride = groups * conv->plan.n;
+    run.args.add_stride = conv->layer.groups * conv->plan.n;
     for (size_t i = range.begin; i < range.end; i++) {
-        const size_t group = i / calls % groups, y = i % calls * direct->call_lines;
+        const size_t index = i / calls % blocks, y = i % calls * direct->call_lines;
         const size_t left = w->out_h - y;
-        run.args.packed = packed + group * bytes;
-        run_lines(&run, i / calls / groups, group, y,
+        const struct block block = block_at(conv, index);
+        run.args.packed = packed + index * bytes;
+        run_lines(&run, i / calls / blocks, &block, y,
                   left < direct->call_lines ? left : direct->call_lines);
     }
 }

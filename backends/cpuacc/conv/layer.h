@@ -64,6 +64,7 @@ struct ifd_acc_direct {
     size_t image_rows;
     size_t call_rows;  /* rows of one call at most */
     size_t call_lines; /* lines: output lines of one call at most, ≥ 1 */
+    size_t together;   /* groups of channels: how many one call of dw_groups has; 1: gemms */
     size_t sums_bytes; /* work memory: row_add and temporary sums; lines or pointers follow, */
     bool has_wide;     /* then floats of a call that its tail changes before they are narrowed, */
     size_t wide_at;    /* so far behind the sums */

@@ -283,6 +283,38 @@ struct ifd_kern_dw_f32 {
     void (*run)(const struct ifd_dw_args *args);
 };
 
+/* Windows over groups of `width` channels each, which divides the lanes of a vector: so many groups
+ * at a time as a vector holds, a block of `channels`. Windows are IFD_GROUPS_KW pixels wide and go
+ * on by one pixel or two.
+ *   w           element (channel, ky, kx, input of its group): OHWI.
+ *   in          the block's channels, lanes() from pixel to pixel, with the padding around them: 0
+ *               where the block has fewer. in_line floats from line to line, in_step from the first
+ *               line of a window to that of the next output line's.
+ *   out         pixel (0, 0), the block's first channel; `lines` lines of out_w pixels.
+ * NULL where the CPU has no permutations for it. Errors are bounded as those of gemm_f32; what is
+ * not finite stays in its group. */
+#define IFD_GROUPS_KW 3
+struct ifd_groups_weights {
+    const float *w, *bias; /* bias: NULL for none */
+    size_t channels, kh, width;
+};
+
+struct ifd_groups_args {
+    const void *packed;
+    const float *in;
+    float *out;
+    size_t lines, out_w, stride_x, in_line, in_step, out_pixel, out_line;
+    size_t channels, kh, width;
+    float min, max;
+};
+
+struct ifd_kern_dw_groups {
+    size_t (*lanes)(void);
+    size_t (*packed_bytes)(size_t kh, size_t width);
+    void (*pack)(const struct ifd_groups_weights *weights, void *dst);
+    void (*run)(const struct ifd_groups_args *args);
+};
+
 /* ---- Winograd convolutions ------------------------------------------------------------------ */
 
 /* Values along one side of a transformed patch; also inputs along one side. */
@@ -637,6 +669,7 @@ struct ifd_kernels {
     struct ifd_kern_gemm_s16 gemm_s16;
     struct ifd_kern_dw_q8 dw_q8;
     struct ifd_kern_dw_f32 dw_f32;
+    struct ifd_kern_dw_groups dw_groups;
     struct ifd_kern_wino wino;
     struct ifd_kern_wino_q8 wino_q8;
     struct ifd_kern_eltwise eltwise;

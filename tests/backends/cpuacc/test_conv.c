@@ -151,12 +151,60 @@ static void a_window_may_see_nothing_but_padding(void)
     }
 }
 
+/* Groups of `depth` channels, of which a vector may hold several; one input of the second is
+ * spot. */
+static void run_groups(uint32_t threads, int64_t groups, int64_t depth, float spot,
+                       struct test_run *ret_run)
+{
+    *ret_run = test_run_open(&(struct test_run_options){.backend = &ifd_backend_cpuacc,
+                                                        .model = {.max_threads = threads}});
+    struct ifd_graph *g = &ret_run->model->graph;
+    const int64_t channels = groups * depth;
+    static float data[WEIGHTS_MAX];
+    struct test_random random = {.state = 7};
+    for (size_t i = 0; i < WEIGHTS_MAX; i++) {
+        data[i] = test_random_f32(&random, -1, 1);
+    }
+    const uint32_t in = test_graph_f32(g, "in", SHAPE(1, SIDE, SIDE, channels));
+    const uint32_t weights = test_graph_constant(g, "w", SHAPE(channels, 3, 3, depth), data);
+    test_graph_io(g, in, test_graph_op2(g, IFD_OP_CONV2D, in, weights, "conv"));
+    test_run_plan(ret_run, 0);
+    for (size_t i = 0; i < ret_run->in.bytes / sizeof(float); i++) {
+        ((float *)ret_run->in.data)[i] = test_random_f32(&random, -1, 1);
+    }
+    ((float *)ret_run->in.data)[(7 * SIDE + 9) * channels + depth + 2] = spot;
+    test_run_once(ret_run);
+}
+
+static void what_is_not_finite_reaches_no_other_group_of_channels(void)
+{
+    static const float spots[] = {NAN, INFINITY, -INFINITY};
+    for (int64_t i = 0; i < 8; i++) {
+        const int64_t groups = 2 + i / 2, depth = i % 2 ? 4 : 8;
+        struct test_run calm, run;
+        run_groups(1, groups, depth, 1, &calm);
+        run_groups(2, groups, depth, spots[groups % 3], &run);
+        const float *want = calm.out[0].data, *got = run.out[0].data;
+        size_t hit = 0, moved = 0;
+        for (size_t k = 0; k < run.out[0].bytes / sizeof(float); k++) {
+            const bool is_second = k / (size_t)depth % (size_t)groups == 1;
+            moved += !is_second && got[k] != want[k] ? 1 : 0;
+            hit += !isfinite(got[k]) ? 1 : 0;
+        }
+        EXPECT_INT(moved, 0);
+        EXPECT_INT(hit, 9 * depth);
+        test_run_close(&calm);
+        test_run_close(&run);
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
         T(what_is_not_finite_reaches_only_the_windows_that_see_it),
         T(a_sum_beside_another_tensor_is_the_same_sum),
         T(a_window_may_see_nothing_but_padding),
+        T(what_is_not_finite_reaches_no_other_group_of_channels),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }

@@ -67,10 +67,12 @@ static void clamped_conv(struct trial *t)
 /* Groups of channels, with what a layer may take over behind it: a residual, another function. */
 static void grouped_conv(struct trial *t)
 {
-    const int64_t groups = pick(t, 2, 5), depth = pick(t, 1, 9), side = pick(t, 1, 3);
+    const int64_t groups = pick(t, 2, 5), side = pick(t, 1, 3);
+    const int64_t depth = pick(t, 0, 1) ? 4 * pick(t, 1, 2) : pick(t, 1, 9);
+    const bool is_even = pick(t, 0, 1) != 0; /* as many channels out as in */
     const bool has_residual = pick(t, 0, 1) != 0;
     const int64_t in_c = groups * depth;
-    const int64_t out_c = has_residual ? in_c : groups * pick(t, 1, 20);
+    const int64_t out_c = has_residual || is_even ? in_c : groups * pick(t, 1, 20);
     const struct ifd_shape filter = SHAPE(out_c, side, pick(t, 1, 3), depth);
     t->input =
         add_value(t, IFD_F32, SHAPE(pick(t, 1, 2), pick(t, 3, 9), pick(t, 3, 12), in_c), none);
