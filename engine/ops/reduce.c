@@ -383,7 +383,7 @@ static bool reduce_permute(void *attrs, const struct ifd_perm *perm)
     for (uint32_t i = 0; i < reduce->axes.count; i++) {
         reduce->axes.value[i] = ifd_permute_axis((int32_t)reduce->axes.value[i], perm);
     }
-    return reduce->keep_dims;
+    return reduce->keep_dims || reduce->axes.count == perm->rank;
 }
 
 #define TYPES_NUMBER (IFD_BIT(IFD_F32) | IFD_DTYPES_INDEX)

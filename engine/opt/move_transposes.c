@@ -183,9 +183,21 @@ static bool is_list(const struct ifd_node *node, uint32_t i)
     return node->op == IFD_OP_TABLE && i == 1;
 }
 
+static bool is_single(const struct mover *m, uint32_t value)
+{
+    size_t elements = 0;
+    return ifd_shape_elements(&m->to.value[value].desc.shape, &elements) && elements == 1;
+}
+
+/* Of all dimensions: it has no order. */
+static bool is_folded(const struct mover *m, uint32_t output, const struct ifd_perm *perm)
+{
+    return m->to.value[output].desc.shape.rank != perm->rank && is_single(m, output);
+}
+
 /* The permutation that all moved inputs of a node share. False if none is moved, if they differ, or
- * if another input cannot follow: a computed one, or a constant of another rank with more than one
- * number. */
+ * if another input of more than one number cannot follow: a computed one, or a constant of another
+ * rank. */
 static bool common_perm(const struct mover *m, const struct ifd_node *node, struct ifd_perm *ret)
 {
     bool found = false;
@@ -207,17 +219,16 @@ static bool common_perm(const struct mover *m, const struct ifd_node *node, stru
         if (is_list(node, i)) {
             continue;
         }
-        const struct ifd_value *value = &m->to.value[resolve(m, node->input[i])];
-        size_t elements = 0;
-        const bool is_single = value->is_constant &&
-                               ifd_shape_elements(&value->desc.shape, &elements) && elements == 1;
+        const uint32_t v = resolve(m, node->input[i]);
+        const struct ifd_value *value = &m->to.value[v];
         const bool follows = value->is_constant && value->desc.shape.rank == ret->rank &&
                              value->desc.quant.count <= 1;
-        found = fact_of(m, node->input[i])->other != IFD_NONE || is_single || follows;
+        found = fact_of(m, node->input[i])->other != IFD_NONE || is_single(m, v) || follows;
     }
     for (uint32_t i = 0; found && i < node->output_count; i++) {
         const struct ifd_desc *desc = &m->to.value[node->output[i]].desc;
-        found = desc->shape.rank == ret->rank && desc->quant.count <= 1;
+        found = (desc->shape.rank == ret->rank || is_folded(m, node->output[i], ret)) &&
+                desc->quant.count <= 1;
     }
     return found;
 }
@@ -228,13 +239,12 @@ static enum ifd_code moved_input(struct mover *m, uint32_t value, const struct i
                                  uint32_t *ret)
 {
     const uint32_t v = resolve(m, value);
-    size_t elements = 0;
     if (m->fact[v].other != IFD_NONE) {
         *ret = m->fact[v].other;
         return IFD_OK;
     }
     *ret = v;
-    if (ifd_shape_elements(&m->to.value[v].desc.shape, &elements) && elements == 1) {
+    if (is_single(m, v)) {
         return IFD_OK;
     }
     const struct ifd_perm inverse = perm_inverse(perm);
@@ -259,12 +269,17 @@ static enum ifd_code move(struct mover *m, const struct ifd_node *node, const st
         }
     }
     for (uint32_t i = 0; code == IFD_OK && i < node->output_count; i++) {
-        code = add_twin(m, node->output[i], perm, &output[i]);
+        output[i] = node->output[i];
+        code =
+            is_folded(m, output[i], perm) ? IFD_OK : add_twin(m, node->output[i], perm, &output[i]);
     }
     if (code == IFD_OK) {
         code = add_node(m, node, attrs, input, output);
     }
     for (uint32_t i = 0; code == IFD_OK && i < node->output_count; i++) {
+        if (output[i] == node->output[i]) {
+            continue;
+        }
         m->fact[node->output[i]].other = output[i];
         m->fact[node->output[i]].perm = *perm;
         code = add_transpose(m, output[i], perm, node->output[i]);

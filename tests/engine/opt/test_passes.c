@@ -61,46 +61,6 @@ static void an_activation_stays_where_its_input_is_read_twice(void)
     ifd_arena_finish(&f.arena);
 }
 
-static void transposes_meet_and_vanish(void)
-{
-    struct fixture f;
-    struct test_random random = {.state = 3};
-    setup(&f);
-    const uint32_t x = test_graph_f32(&f.graph, "x", SHAPE(1, 5, 6, 4));
-    const uint32_t a = transpose(&f, conv(&f, x, SHAPE(4, 1, 1, 4), &random), to_nchw);
-    const uint32_t silu = op2(&f, IFD_OP_MUL, a, op1(&f, IFD_OP_LOGISTIC, a));
-    const uint32_t biased =
-        op2(&f, IFD_OP_ADD, silu, random_constant(&f, SHAPE(1, 4, 1, 1), &random));
-    const uint32_t p =
-        pad(&f, biased, (const int64_t[]){0, 0, 1, 1}, (const int64_t[]){0, 0, 1, 1});
-    optimize(&f, conv(&f, transpose(&f, p, to_nhwc), SHAPE(2, 3, 3, 4), &random));
-    EXPECT_INT(count_ops(&f, IFD_OP_TRANSPOSE), 0);
-    EXPECT_INT(count_ops(&f, IFD_OP_PAD), 0);
-    EXPECT_INT(f.optimized.node_count, 5);
-    ifd_arena_finish(&f.arena);
-}
-
-static void transposes_that_only_add_up_become_one(void)
-{
-    struct fixture f;
-    setup(&f);
-    const uint32_t x = test_graph_f32(&f.graph, "x", SHAPE(1, 5, 6, 4));
-    optimize(&f, transpose(&f, op1(&f, IFD_OP_ABS, transpose(&f, x, to_nchw)), to_nchw));
-    EXPECT_INT(count_ops(&f, IFD_OP_TRANSPOSE), 1);
-    EXPECT_INT(f.optimized.node_count, 2);
-    ifd_arena_finish(&f.arena);
-}
-
-static void a_transposed_output_of_the_graph_stays(void)
-{
-    struct fixture f;
-    setup(&f);
-    const uint32_t x = test_graph_f32(&f.graph, "x", SHAPE(1, 5, 6, 4));
-    optimize(&f, op1(&f, IFD_OP_NEG, transpose(&f, x, to_nchw)));
-    EXPECT_INT(f.optimized.node_count, 2);
-    ifd_arena_finish(&f.arena);
-}
-
 static void space_to_batch_around_a_convolution_is_a_dilation(void)
 {
     struct fixture f;
@@ -332,17 +292,6 @@ static void equal_nodes_are_one(void)
     ifd_arena_finish(&f.arena);
 }
 
-static void a_transpose_of_dimensions_of_1_is_a_reshape(void)
-{
-    struct fixture f;
-    setup(&f);
-    const uint32_t x = test_graph_f32(&f.graph, "x", SHAPE(1, 5, 6, 1));
-    optimize(&f, op1(&f, IFD_OP_ABS, transpose(&f, x, to_nchw)));
-    EXPECT_INT(count_ops(&f, IFD_OP_TRANSPOSE), 0);
-    EXPECT_INT(count_ops(&f, IFD_OP_RESHAPE), 1);
-    ifd_arena_finish(&f.arena);
-}
-
 static void a_tile_in_front_of_an_operator_that_broadcasts_is_left_out(void)
 {
     struct fixture f;
@@ -469,28 +418,6 @@ static void what_copies_its_whole_input_is_dropped(void)
     ifd_arena_finish(&f.arena);
 }
 
-/* Its masks have a bit for each dimension: begin and end are ignored there. */
-static void transposes_meet_across_a_strided_slice(void)
-{
-    struct fixture f;
-    struct ifd_node *node = NULL;
-    setup(&f);
-    const uint32_t x = test_graph_f32(&f.graph, "x", SHAPE(1, 5, 7, 6));
-    const uint32_t t = transpose(&f, x, to_nchw);
-    const uint32_t v = add(&f, IFD_OP_STRIDED_SLICE, &t, 1, &node);
-    set_ints(node, "begin", (const int64_t[]){0, 3, 1, 2}, 4);
-    set_ints(node, "end", (const int64_t[]){1, 5, 4, 1}, 4);
-    set_ints(node, "strides", (const int64_t[]){1, 1, 1, 2}, 4);
-    struct ifd_strided_slice_attrs *attrs =
-        (struct ifd_strided_slice_attrs *)(uintptr_t)node->attrs;
-    attrs->begin_mask = 1 << 1;
-    attrs->end_mask = 1 << 3;
-    infer(&f);
-    optimize(&f, transpose(&f, v, to_nhwc));
-    EXPECT_INT(f.optimized.node_count, 1);
-    ifd_arena_finish(&f.arena);
-}
-
 static void random_chains_compute_the_same(void)
 {
     struct test_random random = {.state = 11};
@@ -533,9 +460,6 @@ int main(int argc, char **argv)
         T(a_pad_of_channels_or_with_a_value_stays),
         T(an_activation_moves_into_the_convolution),
         T(an_activation_stays_where_its_input_is_read_twice),
-        T(transposes_meet_and_vanish),
-        T(transposes_that_only_add_up_become_one),
-        T(a_transposed_output_of_the_graph_stays),
         T(space_to_batch_around_a_convolution_is_a_dilation),
         T(reshapes_in_a_row_become_one),
         T(space_to_batch_around_a_convolution_of_lines_is_a_dilation),
@@ -548,14 +472,12 @@ int main(int argc, char **argv)
         T(a_scale_stays_behind_an_activation_or_where_the_convolution_is_read_twice),
         T(constants_in_a_row_are_one),
         T(equal_nodes_are_one),
-        T(a_transpose_of_dimensions_of_1_is_a_reshape),
         T(a_tile_in_front_of_an_operator_that_broadcasts_is_left_out),
         T(a_broadcast_in_front_of_an_operator_that_broadcasts_is_left_out),
         T(a_pad_becomes_padding_of_the_maximum_where_it_cannot_win),
         T(a_conversion_there_and_back_is_dropped),
         T(a_quantized_activation_moves_into_the_sum_only_with_the_same_scale),
         T(what_copies_its_whole_input_is_dropped),
-        T(transposes_meet_across_a_strided_slice),
         T(random_chains_compute_the_same),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
