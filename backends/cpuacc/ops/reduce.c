@@ -263,8 +263,8 @@ static void run_stored_mean(const struct ifd_acc_step *step, const struct ifd_ac
         for (size_t c = 0; c < p->inner; c++) {
             mean[c] = (float)(sum[c] - p->zero_sum) * p->factor;
         }
-        (p->rounds_even ? quant->quantize_even : quant->quantize)(p->inner, mean, p->out_scale,
-                                                                  p->out_zero, out + o * p->inner);
+        (p->rounds_even ? quant->quantize_even : quant->quantize)(
+            p->inner, mean, p->out_scale, p->out_zero, p->beyond, out + o * p->inner);
     }
 }
 
