@@ -82,6 +82,19 @@ static bool allows_sized(const struct spread *s, const struct ifd_node *node)
            size->data.size >= ifd_dtype_bytes(size->desc.dtype);
 }
 
+/* An input that begins with the batch is a state before the first step, perhaps: it would not grow.
+ */
+static bool allows_sequence(const struct spread *s, const struct ifd_node *node)
+{
+    const bool *time_major = field(node, "time_major", IFD_ATTR_BOOL);
+    for (uint32_t i = 1; i < node->input_count; i++) {
+        if (node->input[i] != IFD_NONE && leads_with_batch(s, node->input[i])) {
+            return false;
+        }
+    }
+    return !(time_major && *time_major) && allows_sample(s, node);
+}
+
 /* Batched inputs have the output's rank, so that their dimensions 0 align; the others broadcast
  * into every sample. */
 static bool allows_elementwise(const struct spread *s, const struct ifd_node *node)
@@ -174,6 +187,8 @@ static bool allows_rule(const struct spread *s, const struct ifd_node *node)
         return allows_sample(s, node) && first_of(node, "perm", -1) == 0;
     case IFD_BATCH_SIZED:
         return allows_sized(s, node);
+    case IFD_BATCH_SEQUENCE:
+        return allows_sequence(s, node);
     }
     return false;
 }

@@ -306,6 +306,7 @@ const struct ifd_op_def ifd_op_lstm = {
     .attr_count = sizeof(lstm_attrs) / sizeof(lstm_attrs[0]),
     .attrs_bytes = sizeof(struct ifd_lstm_attrs),
     .dtypes = IFD_BIT(IFD_S8),
+    .batch = IFD_BATCH_SEQUENCE,
     .infer = ifd_lstm_infer,
     .scratch = ifd_lstm_scratch,
     .ref = lstm_ref,

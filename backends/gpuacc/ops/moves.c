@@ -329,8 +329,9 @@ static void pack_shape(const void *params, const void *source, void *packed)
     }
 }
 
-static enum ifd_code shape_lower(struct ifd_gpu_lowering *lowering,
-                                 const struct ifd_partition_node *node, struct ifd_err *err)
+static enum ifd_code add_numbers(struct ifd_gpu_lowering *lowering,
+                                 const struct ifd_partition_node *node, ifd_gpu_pack_fn pack,
+                                 struct ifd_err *err)
 {
     const struct ifd_desc *out = &node->view.output[0];
     const size_t element = ifd_dtype_bytes(out->dtype), count = ifd_gpu_elements(&out->shape);
@@ -341,7 +342,7 @@ static enum ifd_code shape_lower(struct ifd_gpu_lowering *lowering,
                                       .out_stride = {(int64_t)element}};
     struct ifd_gpu_call call = ifd_gpu_call(IFD_GPU_copy);
     ifd_gpu_define(&call, "#define ELEMENT %s\n#define RANK 1\n", ifd_gpu_element_type(element));
-    ifd_gpu_constant(&call, pack_shape, &node->view, NULL, count * element);
+    ifd_gpu_constant(&call, pack, &node->view, NULL, count * element);
     ifd_gpu_int(&call, 0);
     ifd_gpu_out_elements(&call, node->output_value[0], element);
     ifd_gpu_int(&call, (int64_t)count);
@@ -352,4 +353,52 @@ static enum ifd_code shape_lower(struct ifd_gpu_lowering *lowering,
     return ifd_gpu_add_step(lowering, &call, ifd_gpu_op_name(node->view.op), 0, err);
 }
 
+static enum ifd_code shape_lower(struct ifd_gpu_lowering *lowering,
+                                 const struct ifd_partition_node *node, struct ifd_err *err)
+{
+    return add_numbers(lowering, node, pack_shape, err);
+}
+
 const struct ifd_gpu_driver ifd_gpu_driver_shape = {has_type, shape_lower};
+
+/* ---- range ---- */
+
+static bool range_takes(const struct ifd_node_view *node, struct ifd_err *reason)
+{
+    if (!node->input[0].data.data || !node->input[2].data.data) {
+        ifd_fail(reason, IFD_UNSUPPORTED, "begin or step is not constant");
+        return false;
+    }
+    return has_type(node, reason);
+}
+
+/* Summed up, as the reference does; integers wrap. */
+static void pack_range(const void *params, const void *source, void *packed)
+{
+    const struct ifd_node_view *node = params;
+    const void *begin = node->input[0].data.data, *step = node->input[2].data.data;
+    const size_t count = ifd_gpu_elements(&node->output[0].shape);
+    const enum ifd_dtype dtype = node->output[0].dtype;
+    const size_t element = ifd_dtype_bytes(dtype);
+    (void)source;
+    if (count > 0) {
+        memcpy(packed, begin, element);
+    }
+    for (size_t i = 1; i < count; i++) {
+        if (dtype == IFD_F32) {
+            ((float *)packed)[i] = ((float *)packed)[i - 1] + *(const float *)step;
+        } else if (dtype == IFD_S32) {
+            ((uint32_t *)packed)[i] = ((uint32_t *)packed)[i - 1] + *(const uint32_t *)step;
+        } else {
+            ((uint64_t *)packed)[i] = ((uint64_t *)packed)[i - 1] + *(const uint64_t *)step;
+        }
+    }
+}
+
+static enum ifd_code range_lower(struct ifd_gpu_lowering *lowering,
+                                 const struct ifd_partition_node *node, struct ifd_err *err)
+{
+    return add_numbers(lowering, node, pack_range, err);
+}
+
+const struct ifd_gpu_driver ifd_gpu_driver_range = {range_takes, range_lower};

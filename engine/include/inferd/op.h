@@ -104,7 +104,8 @@ enum ifd_batch_rule {
     IFD_BATCH_RESHAPE,     /* if dimension 0 is the batch before and behind: the target scales */
     IFD_BATCH_SLICE,       /* if dimension 0 is taken whole: the window scales */
     IFD_BATCH_TRANSPOSE,   /* if dimension 0 stays first */
-    IFD_BATCH_SIZED        /* input 2 is batched; input 0, the output's shape, scales if constant */
+    IFD_BATCH_SIZED,       /* input 2 is batched; input 0, the output's shape, scales if constant */
+    IFD_BATCH_SEQUENCE     /* as SAMPLE, if time is not first and no other input is of the batch */
 };
 
 /** A permutation of dimensions: dimension i of a tensor becomes dimension axis[i]. */

@@ -279,6 +279,43 @@ static void a_size_that_is_computed_is_not_free(void)
     ifd_arena_finish(&f.arena);
 }
 
+/* Of [2,2,3]: as many steps as samples. */
+static bool is_free_sequence(bool time_major, bool has_state, struct ifd_err *err)
+{
+    static const float zeros[2 * 5];
+    struct fixture f;
+    setup(&f);
+    const uint32_t x = test_graph_f32(&f.graph, "x", SHAPE(2, 2, 3));
+    uint32_t in[IFD_LSTM_INPUTS];
+    for (uint32_t i = 0; i < IFD_LSTM_INPUTS; i++) {
+        in[i] = IFD_NONE;
+    }
+    in[0] = x;
+    in[IFD_LSTM_WEIGHTS(IFD_LSTM_CELL_GATE)] =
+        test_graph_constant(&f.graph, "w", SHAPE(3, 3), zeros);
+    if (has_state) {
+        in[IFD_LSTM_STATE] = test_graph_constant(&f.graph, "state", SHAPE(2, 5), zeros);
+    }
+    const uint32_t y = test_graph_f32(&f.graph, "y", SHAPE(2, 2, 5));
+    struct ifd_node *node = NULL;
+    REQUIRE_OK(ifd_graph_add_node(&f.graph, IFD_OP_LSTM, in, IFD_LSTM_INPUTS, &y, 1, &node, err),
+               err);
+    ((struct ifd_lstm_attrs *)node->attrs)->time_major = time_major;
+    test_graph_io(&f.graph, x, y);
+    const bool result = is_free(&f, err);
+    ifd_arena_finish(&f.arena);
+    return result;
+}
+
+static void a_sequence_is_free_if_samples_lead_and_have_no_state(void)
+{
+    struct ifd_err err = {0};
+    EXPECT(is_free_sequence(false, false, &err));
+    EXPECT(!is_free_sequence(true, false, &err));
+    EXPECT_HAS(err.text, "lstm");
+    EXPECT(!is_free_sequence(false, true, &err));
+}
+
 static void an_output_without_samples_is_not_free(void)
 {
     struct fixture f;
@@ -306,6 +343,7 @@ int main(int argc, char **argv)
         T(a_slice_is_free_if_it_takes_every_sample),
         T(the_constant_size_of_a_transposed_convolution_follows),
         T(a_size_that_is_computed_is_not_free),
+        T(a_sequence_is_free_if_samples_lead_and_have_no_state),
         T(an_output_without_samples_is_not_free),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
