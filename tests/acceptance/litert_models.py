@@ -177,7 +177,7 @@ def stateful(function):
     return model(function)
 
 
-# ---- MediaPipe's operators, which LiteRT does not have ----
+# ---- operators of MediaPipe and TensorFlow Addons, which LiteRT does not have ----
 
 
 def pool_options(padding, stride, window):
@@ -199,6 +199,11 @@ def unpool(shape, window):
 def transform(shape, out, version):
     return one(B.CUSTOM, [real(*shape), real(1, 4, 4)], [Tensor("f32", out)], made=b"\0" * 4,
                version=version, custom="TransformTensorBilinear")
+
+
+def resampler(shape, places):
+    return one(B.CUSTOM, [real(*shape), real(*places)],
+               [Tensor("f32", [*places[:-1], shape[3]])], made=b"", custom="Resampler")
 
 
 def landmarks_matrix(count, options):

@@ -11,7 +11,7 @@ from tritonclient.utils import np_to_triton_dtype
 
 import support
 from litert_models import MODELS, STATES, LiteRT, landmarks_matrix, pool_with_places
-from litert_models import table_of_texts, table_to_texts, transform, transform_landmarks
+from litert_models import resampler, table_of_texts, table_to_texts, transform, transform_landmarks
 from litert_models import two_signatures, unpool, write_far
 
 STEPS = 3
@@ -144,6 +144,7 @@ class MediaPipe(support.ServerCase):
             ("unpool", unpool([1, 2, 3, 2], (2, 3))),
             ("transform", transform([1, 5, 6, 2], [1, 4, 7, 2], 1)),
             ("transform_centres", transform([1, 5, 6, 2], [1, 4, 7, 2], 2)),
+            ("warp", resampler([2, 5, 6, 3], [2, 4, 7, 2])),
             ("eye", landmarks_matrix(301, EYE)),
             ("planar", transform_landmarks(7, 2)),
             ("spatial", transform_landmarks(5, 3)),
@@ -203,6 +204,16 @@ class MediaPipe(support.ServerCase):
                 want = sample(x[0], at[0] - shift, at[1] - shift)
                 np.testing.assert_allclose(answer[i, k], want, rtol=0, atol=1e-5, err_msg=name)
 
+
+    def test_images_are_resampled(self):
+        x, at = self.real(2, 5, 6, 3), self.rng.uniform(-2, 7, (2, 4, 7, 2)).astype(np.float32)
+        at[0, 0, :4] = [0, 0], [5, 4], [5.5, 4.5], [-0.5, 2]
+        at[0, 0, 4:] = [-1, 2], [6, 1], [3, 2]
+        around = np.pad(x, ((0, 0), (3, 3), (3, 3), (0, 0)))
+        answer = self.ask("warp", x, at).as_numpy("out0")
+        for n, i, k in np.ndindex(2, 4, 7):
+            want = sample(around[n], *(np.clip(at[n, i, k], -3, [8, 7]) + 3))
+            np.testing.assert_allclose(answer[n, i, k], want, rtol=0, atol=1e-5)
 
     def test_landmarks_make_a_matrix(self):
         points = self.real(1, 301, 3)

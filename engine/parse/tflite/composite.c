@@ -59,6 +59,7 @@ static const struct row rows[] = {
     {CUSTOM, "Landmarks2TransformMatrix", 1, 1, 1, ifd_composite_landmarks_matrix},
     {CUSTOM, "MaxPoolingWithArgmax2D", 1, 1, 2, ifd_composite_max_pool_places},
     {CUSTOM, "MaxUnpooling2D", 2, 2, 1, ifd_composite_max_unpool},
+    {CUSTOM, "Resampler", 2, 2, 1, ifd_composite_resampler},
     {CUSTOM, "TransformLandmarks", 2, 2, 1, ifd_composite_transform_landmarks},
     {CUSTOM, "TransformTensor", 2, 2, 1, ifd_composite_transform},
     {CUSTOM, "TransformTensorBilinear", 2, 2, 1, ifd_composite_transform},

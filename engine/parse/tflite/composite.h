@@ -91,6 +91,7 @@ void ifd_composite_transposed(struct ifd_composite *c);
 void ifd_composite_max_pool_places(struct ifd_composite *c);
 void ifd_composite_max_unpool(struct ifd_composite *c);
 void ifd_composite_transform(struct ifd_composite *c);
+void ifd_composite_resampler(struct ifd_composite *c);
 
 /* ---- landmarks.c ---- */
 

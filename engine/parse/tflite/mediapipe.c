@@ -1,4 +1,4 @@
-/* MediaPipe's operators as several of ours. */
+/* Operators of MediaPipe and of TensorFlow Addons as several of ours. */
 #include <float.h>
 #include <string.h>
 
@@ -314,4 +314,40 @@ void ifd_composite_transform(struct ifd_composite *c)
                                 ifd_build_unary(b, IFD_OP_ZEROS_LIKE, value)};
     c->output[0] = ifd_build_reshape(b, ifd_build_node(b, IFD_OP_SELECT, choice, 3, &real, NULL),
                                      y.dim, y.rank);
+}
+
+/* Images [n,h,w,c] read at places [n,...,2], pixels of width and height; outside are zeros. A place
+ * p of a line of s pixels is (2p + 1) / s - 1 for grid_sample. */
+void ifd_composite_resampler(struct ifd_composite *c)
+{
+    struct ifd_builder *b = c->b;
+    if (!ifd_composite_has_inputs(c, 2)) {
+        return;
+    }
+    const uint32_t images = ifd_composite_real(b, c->input[0]);
+    const uint32_t warp = ifd_composite_real(b, c->input[1]);
+    const struct ifd_shape x = *shape_of(c, images), at = *shape_of(c, warp);
+    if (x.rank != 4 || at.rank < 2 || at.dim[at.rank - 1] != 2 || at.dim[0] != x.dim[0] ||
+        elements_of(&x) < 1 || elements_of(&at) < 1) {
+        ifd_build_fail(b, IFD_UNSUPPORTED, "images %s read at %s", ifd_shape_text(&x).s,
+                       ifd_shape_text(&at).s);
+        return;
+    }
+    const float w = (float)x.dim[2], h = (float)x.dim[1];
+    const float number[2][2] = {{2 / w, 2 / h}, {1 / w - 1, 1 / h - 1}};
+    const struct ifd_desc pair = {.dtype = IFD_F32, .shape = {.rank = 1, .dim = {2}}};
+    uint32_t grid =
+        ifd_build_reshape(b, warp, (int64_t[]){x.dim[0], elements_of(&at) / x.dim[0] / 2, 1, 2}, 4);
+    for (int i = 0; i < 2; i++) {
+        const struct ifd_bytes content = {(const uint8_t *)number[i], sizeof(number[i])};
+        grid = ifd_build_binary(b, i == 0 ? IFD_OP_MUL : IFD_OP_ADD, grid,
+                                ifd_build_constant(b, &pair, content, 0));
+    }
+    const struct ifd_grid_sample_attrs attrs = {.mode = IFD_SAMPLE_LINEAR,
+                                                .padding = IFD_SAMPLE_ZEROS};
+    const uint32_t operand[2] = {images, grid};
+    struct ifd_shape y = at;
+    y.dim[y.rank - 1] = x.dim[3];
+    c->output[0] = ifd_build_reshape(
+        b, ifd_build_node(b, IFD_OP_GRID_SAMPLE, operand, 2, NULL, &attrs), y.dim, y.rank);
 }
