@@ -180,7 +180,7 @@ static bool build_together(struct ifd_device *device, const struct wanted *wante
     ifd_buf_finish(&merged);
     for (uint32_t i = 0; ok && i < wanted->count; i++) {
         struct ifd_gpu_program *program = wanted->set[i];
-        if (!program->unit) {
+        if (!program->unit || !program->is_used) { /* what the tuner built is not bound yet */
             program->unit = unit;
             program->is_merged = true;
             program->number = i;
