@@ -2,6 +2,7 @@
 #include "engine/ops/infer_util.h"
 #include "engine/ops/ref_util.h"
 
+#include <float.h>
 #include <math.h>
 
 extern const struct ifd_op_def ifd_op_grid_sample, ifd_op_roi_align;
@@ -309,6 +310,39 @@ static void align_bin(const struct ifd_roi_align_attrs *attrs, const struct imag
     }
 }
 
+/* Pixels of a bin along one dimension: begin … end - 1. */
+static void whole_bin(const struct ifd_roi_align_attrs *attrs, float low, float high, int32_t bin,
+                      int32_t count, int64_t size, int64_t ret[2])
+{
+    const float most = 1 << 24;
+    const float first = fmaxf(fminf(roundf(low * attrs->spatial_scale), most), -most);
+    const float last = fmaxf(fminf(roundf(high * attrs->spatial_scale), most), -most);
+    const float step = fmaxf(last - first + 1, 1) / (float)count;
+    const int64_t begin = (int64_t)(floorf((float)bin * step) + first);
+    const int64_t end = (int64_t)(ceilf((float)(bin + 1) * step) + first);
+    ret[0] = begin < 0 ? 0 : begin;
+    ret[1] = end > size ? size : end;
+}
+
+static void pool_bin(const struct ifd_roi_align_attrs *attrs, const struct image *image,
+                     const float region[4], const int bin[2], float *to)
+{
+    int64_t y[2], x[2];
+    whole_bin(attrs, region[1], region[3], bin[0], attrs->height, image->h, y);
+    whole_bin(attrs, region[0], region[2], bin[1], attrs->width, image->w, x);
+    for (int64_t c = 0; c < image->c; c++) {
+        to[c] = y[0] < y[1] && x[0] < x[1] ? -FLT_MAX : 0;
+    }
+    for (int64_t i = y[0]; i < y[1]; i++) {
+        for (int64_t k = x[0]; k < x[1]; k++) {
+            const float *pixel = image->pixel + (i * image->w + k) * image->c;
+            for (int64_t c = 0; c < image->c; c++) {
+                to[c] = pixel[c] > to[c] ? pixel[c] : to[c];
+            }
+        }
+    }
+}
+
 static enum ifd_code roi_align_ref(const struct ifd_ref_call *call, struct ifd_err *err)
 {
     const struct ifd_roi_align_attrs *attrs = call->attrs;
@@ -326,8 +360,13 @@ static enum ifd_code roi_align_ref(const struct ifd_ref_call *call, struct ifd_e
         const struct bins y = bins_of(attrs, region[1], region[3], attrs->height, image.h);
         for (int i = 0; i < attrs->height; i++) {
             for (int k = 0; k < attrs->width; k++) {
-                align_bin(attrs, &image, &y, &x, (const int[]){i, k},
-                          (float *)call->output[0] + ((r * dim[1] + i) * dim[2] + k) * dim[3]);
+                const int bin[2] = {i, k};
+                float *to = (float *)call->output[0] + ((r * dim[1] + i) * dim[2] + k) * dim[3];
+                if (attrs->is_whole) {
+                    pool_bin(attrs, &image, region, bin, to);
+                } else {
+                    align_bin(attrs, &image, &y, &x, bin, to);
+                }
             }
         }
     }
@@ -342,6 +381,7 @@ static const struct ifd_attr_def roi_align_attrs[] = {
      -HUGE_VAL, HUGE_VAL},
     {"is_max", IFD_ATTR_BOOL, offsetof(struct ifd_roi_align_attrs, is_max), 0, 0, 1},
     {"half_pixel", IFD_ATTR_BOOL, offsetof(struct ifd_roi_align_attrs, half_pixel), 0, 0, 1},
+    {"is_whole", IFD_ATTR_BOOL, offsetof(struct ifd_roi_align_attrs, is_whole), 0, 0, 1},
 };
 
 const struct ifd_op_def ifd_op_roi_align = {
@@ -350,7 +390,7 @@ const struct ifd_op_def ifd_op_roi_align = {
     .max_inputs = 3,
     .outputs = 1,
     .attrs = roi_align_attrs,
-    .attr_count = 6,
+    .attr_count = 7,
     .attrs_bytes = sizeof(struct ifd_roi_align_attrs),
     .dtypes = IFD_BIT(IFD_F32),
     .infer = roi_align_infer,

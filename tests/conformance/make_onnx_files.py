@@ -692,8 +692,15 @@ def main():
     FOLDER.mkdir(exist_ok=True)
     for make in (layers, normalizations, attention, blocks, integers, qlinear, ml, narrow,
                  functions, contributed, machines, labels_and_categories, more_trees, caches,
-                 few_bits, others, volumes, turns):
+                 few_bits, others, volumes, turns, regions):
         make()
+
+
+def regions():
+    """Pools of regions: the first column is the number of the image."""
+    boxes = np.concatenate([RNG.integers(0, 2, (6, 1)), RNG.integers(0, 7, (6, 4))], 1).astype(F)
+    write("max_roi_pool", [node("MaxRoiPool", "xb", pooled_shape=[3, 2], spatial_scale=0.5)],
+          [("x", real(2, 3, 8, 10)), ("b", boxes)], opset=16)
 
 
 def graph(nodes, inputs, outputs):

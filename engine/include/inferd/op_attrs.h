@@ -376,11 +376,12 @@ struct ifd_grid_sample_attrs {
 /** roi_align: x [n,h,w,c], regions [r,4] (x0, y0, x1, y1, times spatial_scale), s64 [r]: the image
  *  of each → [r,height,width,c]: the mean or maximum of sampling × sampling bilinear samples of
  *  each bin (0: as many as it has pixels, at most 2 more than the image). half_pixel: pixels are
- *  centered at 0.5. */
+ *  centered at 0.5. is_whole: corners are rounded to pixels, which belong to the region, and the
+ *  result is the maximum of a bin's pixels, 0 where it has none; nothing is sampled. */
 struct ifd_roi_align_attrs {
     int32_t height, width, sampling;
     float spatial_scale;
-    bool is_max, half_pixel;
+    bool is_max, half_pixel, is_whole;
 };
 
 /* Results whose size the data decides lie dense at the front of a tensor that has room for the

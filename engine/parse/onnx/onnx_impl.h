@@ -223,6 +223,7 @@ void ifd_onnx_random(struct ifd_onnx_call *call, int which); /* enum ifd_onnx_ra
 /* sample.c */
 void ifd_onnx_affine_grid(struct ifd_onnx_call *call, int unused);
 void ifd_onnx_grid_sample(struct ifd_onnx_call *call, int unused);
+void ifd_onnx_max_roi_pool(struct ifd_onnx_call *call, int unused);
 void ifd_onnx_roi_align(struct ifd_onnx_call *call, int unused);
 
 /* signal.c */

@@ -104,6 +104,7 @@ static const struct ifd_onnx_rule rules[] = {
     {"", "MatMulInteger", 2, 4, 1, ifd_onnx_quantized, IFD_ONNX_MATMUL_INTEGER},
     {"", "Max", 1, ANY, 1, ifd_onnx_fold_inputs, IFD_OP_MAXIMUM},
     {"", "MaxPool", 1, 1, 2, ifd_onnx_pool, IFD_ONNX_MAX_POOL},
+    {"", "MaxRoiPool", 2, 2, 1, ifd_onnx_max_roi_pool, 0},
     {"", "MaxUnpool", 2, 3, 1, ifd_onnx_pool, IFD_ONNX_MAX_UNPOOL},
     {"", "Mean", 1, ANY, 1, ifd_onnx_mean, 0},
     {"", "MeanVarianceNormalization", 1, 1, 1, ifd_onnx_normalize, IFD_ONNX_MEAN_VARIANCE},

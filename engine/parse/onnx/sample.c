@@ -247,3 +247,31 @@ void ifd_onnx_roi_align(struct ifd_onnx_call *call, int unused)
     const uint32_t y = ifd_build_node(b, IFD_OP_ROI_ALIGN, input, 3, NULL, &attrs);
     call->output[0] = ifd_build_to_nchw(b, y);
 }
+
+/* Regions come as [r,5], the number of their image in front. */
+void ifd_onnx_max_roi_pool(struct ifd_onnx_call *call, int unused)
+{
+    (void)unused;
+    struct ifd_builder *b = call->b;
+    struct ifd_ints size = {0};
+    const int64_t flat[1] = {-1};
+    (void)ifd_onnx_ints(call, "pooled_shape", &size);
+    const struct ifd_shape shape = ifd_build_desc(b, call->input[1])->shape;
+    if (size.count != 2 || size.value[0] < 1 || size.value[0] > INT32_MAX || size.value[1] < 1 ||
+        size.value[1] > INT32_MAX || shape.rank != 2 || shape.dim[1] != 5) {
+        ifd_build_fail(b, IFD_INVALID, "regions %s pooled to %u sizes, expected [r,5] and 2",
+                       ifd_shape_text(&shape).s, size.count);
+        return;
+    }
+    const struct ifd_roi_align_attrs attrs = {.height = (int32_t)size.value[0],
+                                              .width = (int32_t)size.value[1],
+                                              .spatial_scale =
+                                                  (float)ifd_onnx_f32(call, "spatial_scale", 1),
+                                              .is_whole = true};
+    const uint32_t number =
+        ifd_build_reshape(b, ifd_build_cut(b, call->input[1], 1, 0, 1), flat, 1);
+    const uint32_t input[3] = {images(call), ifd_build_cut(b, call->input[1], 1, 1, 4),
+                               ifd_build_cast(b, number, IFD_S64)};
+    const uint32_t y = ifd_build_node(b, IFD_OP_ROI_ALIGN, input, 3, NULL, &attrs);
+    call->output[0] = ifd_build_to_nchw(b, y);
+}

@@ -219,6 +219,23 @@ def roi_align():
                              {"height": size_out[0], "width": size_out[1], "sampling": sampling,
                               "spatial_scale": 0.7, "is_max": mode == "max",
                               "half_pixel": bool(half)}, SAMPLED)
+    file.source += ", MaxRoiPool"
+    for shape, size_out in (((1, 8, 9, 1), (2, 3)), ((2, 5, 6, 3), (3, 2)), ((2, 3, 4, 2), (7, 7))):
+        x = numbers(file.rng, "f32", shape)
+        low = file.rng.uniform(-4, 12, (9, 2))
+        regions = np.concatenate([low, low + file.rng.uniform(-3, 12, (9, 2))],
+                                 1).astype(np.float32)
+        images = file.rng.integers(0, shape[0], 9)
+        y, = ort.run("MaxRoiPool", [x.transpose(0, 3, 1, 2),
+                                    np.concatenate([images[:, None], regions],
+                                                   1).astype(np.float32)], 1,
+                     pooled_shape=size_out, spatial_scale=0.7)
+        file.add(f"whole pixels {list(shape)}",
+                 [Tensor("f32", data=x), Tensor("f32", data=regions),
+                  Tensor("s64", data=images)],
+                 [Tensor("f32", data=y.transpose(0, 2, 3, 1))],
+                 {"height": size_out[0], "width": size_out[1], "sampling": 0,
+                  "spatial_scale": 0.7, "is_whole": True})
     file.write()
 
 
