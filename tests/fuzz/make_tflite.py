@@ -1168,6 +1168,11 @@ def opcode_unknown(m):
     m.value["operator_codes"][0]["builtin_code"] = "SKIP_GRAM"
 
 
+@bad("add")
+def opcode_random(m):
+    m.value["operator_codes"][0]["builtin_code"] = "RANDOM_UNIFORM"
+
+
 @bad("call")
 def call_itself(m):
     options(m)["subgraph"] = 0

@@ -61,6 +61,14 @@ static struct operator_text others_text(const struct ifd_tflite_build *b,
     return text;
 }
 
+/* Why there is no rule. */
+static const char *why_not(const struct ifd_tflite_opcode *opcode)
+{
+    const bool is_random = strncmp(opcode->builtin_name, "RANDOM_", strlen("RANDOM_")) == 0 ||
+                           strcmp(opcode->builtin_name, "MULTINOMIAL") == 0;
+    return is_random ? ": each run of it has other results" : "";
+}
+
 static enum ifd_code find_rule(const struct ifd_tflite_build *b, uint32_t node,
                                const struct ifd_tflite_rule **ret)
 {
@@ -72,8 +80,8 @@ static enum ifd_code find_rule(const struct ifd_tflite_build *b, uint32_t node,
                         opcode->builtin, operator_text(b, node).s);
     }
     if (!rule) {
-        return ifd_fail(b->err, IFD_UNSUPPORTED, "operator %s is not supported%s",
-                        operator_text(b, node).s, others_text(b, opcode).s);
+        return ifd_fail(b->err, IFD_UNSUPPORTED, "operator %s is not supported%s%s",
+                        operator_text(b, node).s, why_not(opcode), others_text(b, opcode).s);
     }
     if (opcode->version > rule->max_version) {
         return ifd_fail(b->err, IFD_UNSUPPORTED,

@@ -74,6 +74,9 @@ static const struct expectation {
     {"no_subgraph", IFD_CORRUPT, "the model has no subgraph"},
     {"one_tensor_listed_often", IFD_TOO_LARGE, "lists the same content more than 4 times"},
     {"opcode_index", IFD_CORRUPT, "node 0 has operator code 7 of 1"},
+    {"opcode_random", IFD_UNSUPPORTED,
+     "operator RANDOM_UNIFORM (version 1, node 0, outputs \"y\") is not supported: each run of it "
+     "has other results"},
     {"opcode_unknown", IFD_UNSUPPORTED,
      "operator SKIP_GRAM (version 1, node 0, outputs \"y\") is not supported"},
     {"opcode_version_negative", IFD_CORRUPT, "operator code 0: operator 0, version -1"},
