@@ -146,7 +146,8 @@ static bool is_over(const struct ifd_link *link)
     return wanted->bytes == 0 || *(const uint8_t *)wanted->data == 0;
 }
 
-/* Adds an element to its list. *ret_is_whole: the loop is over, and *tensor the list. */
+/* Adds an element to its list. *ret_is_whole: the loop is over, and *tensor the list. No variant
+ * goes for it: what the next one reads is not known yet. */
 static enum ifd_code take_element(struct ifd_shapes_of *shapes, const struct ifd_cut_value *value,
                                   struct ifd_tensor *tensor, bool *ret_is_whole,
                                   struct ifd_err *err)
@@ -154,12 +155,16 @@ static enum ifd_code take_element(struct ifd_shapes_of *shapes, const struct ifd
     struct ifd_kept *kept = &shapes->kept;
     const bool begins = value->list == IFD_CUT_LIST_BEGINS;
     const size_t growth = ifd_kept_growth(kept, value->id, begins, tensor->bytes);
+    const size_t limit = shapes->model->shape_bytes;
     const struct ifd_tensor element = *tensor;
     *ret_is_whole = is_over(&shapes->present);
-    enum ifd_code code = ifd_variants_make_room(shapes, growth, 0, err);
-    if (code == IFD_OK) {
-        code = ifd_kept_append(kept, value->id, begins, &element, err);
+    if (kept->bytes > limit || growth > limit - kept->bytes) {
+        return ifd_fail(err, IFD_TOO_LARGE,
+                        "the lists of a loop take %zu bytes and %zu more, the limit of an instance "
+                        "is %zu",
+                        kept->bytes, growth, limit);
     }
+    const enum ifd_code code = ifd_kept_append(kept, value->id, begins, &element, err);
     return code == IFD_OK && *ret_is_whole ? ifd_kept_take(kept, value->id, tensor, err) : code;
 }
 
