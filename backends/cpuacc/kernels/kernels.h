@@ -535,7 +535,7 @@ struct ifd_kern_quant {
                           ifd_q8 *out);
     /* out = (in - zero) * scale. */
     void (*dequantize)(size_t n, const ifd_q8 *in, float scale, int32_t zero, float *out);
-    /* As quantize, with in * factor instead of in / scale. */
+    /* As quantize, with in * factor instead of in / scale; all numbers saturate. */
     void (*quantize_by)(size_t n, const float *in, float factor, int32_t zero, ifd_q8 *out);
     /* Smallest and largest of n values and 0. */
     void (*range)(size_t n, const float *in, float *ret_min, float *ret_max);

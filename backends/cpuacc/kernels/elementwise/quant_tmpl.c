@@ -236,11 +236,11 @@ static void lut_8(size_t n, const uint8_t *in, const uint8_t *table, uint8_t *ou
 
 /* Adding the number just below a half and truncating rounds halves away from zero, and rounds
  * nothing else up. Beyond the clamp the exact value does not matter. beyond: for what is not even
- * 32 bits. */
-INLINE vi quantize_vector(vf v, vf beyond, vi zero, const int is_even)
+ * 32 bits, unless it saturates. */
+INLINE vi quantize_vector(vf v, vf beyond, vi zero, const int saturates, const int is_even)
 {
     const vf size = vf_from_bits(vi_and(vf_bits(v), vi_set1(INT32_MAX)));
-    v = is_even ? v : vf_select(vf_lt(size, vf_set1(0x1p31f)), v, beyond);
+    v = saturates ? v : vf_select(vf_lt(size, vf_set1(0x1p31f)), v, beyond);
     v = vf_min(vf_set1(1e6f), vf_max(vf_set1(-1e6f), v));
     vi sign = vi_and(vf_bits(v), vi_set1(INT32_MIN));
     vf half = vf_from_bits(vi_or(vf_bits(vf_set1(0x1.fffffep-2f)), sign));
@@ -296,7 +296,8 @@ INLINE void quantize_all(size_t n, const float *in, float by, int32_t zero, floa
         const size_t end = n - i < QUANTIZED ? n : i + QUANTIZED;
         for (; i < end; i += VF_LANES) {
             const vf x = end - i < VF_LANES ? vf_load_n(in + i, end - i) : vf_load(in + i);
-            const vi q = quantize_vector(is_factor ? vf_mul(x, s) : vf_div(x, s), lost, z, is_even);
+            const vi q = quantize_vector(is_factor ? vf_mul(x, s) : vf_div(x, s), lost, z,
+                                         is_factor || is_even, is_even);
             if (end - i < VF_LANES) {
                 vi_store_q8_n(out + i, q, end - i);
             } else {
