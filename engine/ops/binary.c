@@ -397,11 +397,13 @@ static bool maximum_bounds(const void *attrs, const float *number, float *ret_mi
     return number && !isnan(*number);
 }
 
+/* Of stored numbers: scales and zero points do not count, as in LiteRT. */
+#define STORED (IFD_BIT(IFD_S8) | IFD_BIT(IFD_S16))
+
 DEFINE_BINARY(mul, ifd_binary_arithmetic_infer, BINARY_NUMBERS | IFD_DTYPES_QUANT, true, NULL)
-DEFINE_BINARY(div, ifd_binary_arithmetic_infer, BINARY_NUMBERS | IFD_BIT(IFD_U8) | IFD_BIT(IFD_S8),
-              true, NULL)
-DEFINE_BINARY(floor_mod, binary_infer, BINARY_NUMBERS, false, NULL)
-DEFINE_BINARY(floor_div, binary_infer, BINARY_NUMBERS, false, NULL)
+DEFINE_BINARY(div, ifd_binary_arithmetic_infer, BINARY_NUMBERS | IFD_DTYPES_QUANT, true, NULL)
+DEFINE_BINARY(floor_mod, binary_infer, BINARY_NUMBERS | STORED, false, NULL)
+DEFINE_BINARY(floor_div, binary_infer, BINARY_NUMBERS | STORED, false, NULL)
 DEFINE_BINARY(pow, binary_infer, BINARY_NUMBERS, false, NULL)
 DEFINE_BINARY(atan2, binary_infer, IFD_BIT(IFD_F32), false, NULL)
 DEFINE_BINARY(minimum, order_infer, BINARY_NUMBERS | IFD_DTYPES_QUANT, false, minimum_bounds)

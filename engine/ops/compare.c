@@ -50,6 +50,7 @@ struct comparison {
     /* where a scale is 1 or more: LiteRT then shifts by negative numbers, and its results depend on
      * where an element lies */
     bool is_real;
+    bool is_stored; /* s16 that is ordered: LiteRT takes no scales then */
     double scale_a, scale_b;
 };
 
@@ -94,6 +95,9 @@ static int compare(const struct comparison *c, const void *a, int64_t i, const v
     case IFD_STR:
         return order_text(((const struct ifd_str *)a)[i], ((const struct ifd_str *)b)[k]);
     default:
+        if (c->is_stored) {
+            return order(((const int16_t *)a)[i], ((const int16_t *)b)[k]);
+        }
         if (c->is_real) {
             return order_f64(c->scale_a * (ifd_ref_load(c->dtype, a, (size_t)i) - c->zero_a),
                              c->scale_b * (ifd_ref_load(c->dtype, b, (size_t)k) - c->zero_b));
@@ -102,6 +106,8 @@ static int compare(const struct comparison *c, const void *a, int64_t i, const v
                      scaled(ifd_ref_load(c->dtype, b, (size_t)k) - c->zero_b, c->b));
     }
 }
+
+enum { EQUAL = 2, NOT_EQUAL = 13 };
 
 /* accepted: bit 0 for less, bit 1 for equal, bit 2 for greater, bit 3 for not ordered. */
 static void compare_all(const struct ifd_ref_call *call, uint32_t accepted)
@@ -113,6 +119,7 @@ static void compare_all(const struct ifd_ref_call *call, uint32_t accepted)
         c.scale_a = (double)ifd_ref_scale(call->in[0]);
         c.scale_b = (double)ifd_ref_scale(call->in[1]);
         c.is_real = c.scale_a >= 1 || c.scale_b >= 1;
+        c.is_stored = c.dtype == IFD_S16 && accepted != EQUAL && accepted != NOT_EQUAL;
         c.a = ifd_multiplier(c.scale_a);
         c.b = ifd_multiplier(c.scale_b);
     }
@@ -148,15 +155,14 @@ static void logic_all(const struct ifd_ref_call *call, bool is_and)
 
 /* ---- definitions ---- */
 
-#define TYPES_ORDERED                                                                              \
-    (IFD_BIT(IFD_F32) | IFD_BIT(IFD_S32) | IFD_BIT(IFD_S64) | IFD_BIT(IFD_U8) | IFD_BIT(IFD_S8))
+#define TYPES_ORDERED (IFD_BIT(IFD_F32) | IFD_BIT(IFD_S32) | IFD_BIT(IFD_S64) | IFD_DTYPES_QUANT)
 
 #define TYPES_EQUAL (TYPES_ORDERED | IFD_BIT(IFD_BOOL) | IFD_BIT(IFD_STR))
 
 /* X(name, shape rule, types of the inputs, function, its argument) */
 #define BOOLEAN(X)                                                                                 \
-    X(equal, compare_infer, TYPES_EQUAL, compare_all, 2)                                           \
-    X(not_equal, compare_infer, TYPES_EQUAL, compare_all, 13)                                      \
+    X(equal, compare_infer, TYPES_EQUAL, compare_all, EQUAL)                                       \
+    X(not_equal, compare_infer, TYPES_EQUAL, compare_all, NOT_EQUAL)                               \
     X(less, compare_infer, TYPES_ORDERED, compare_all, 1)                                          \
     X(less_equal, compare_infer, TYPES_ORDERED, compare_all, 3)                                    \
     X(greater, compare_infer, TYPES_ORDERED, compare_all, 4)                                       \

@@ -43,7 +43,7 @@ static const struct ifd_attr_def gelu_attrs[] = {
 };
 
 DEFINE_UNARY(elu, ifd_unary_infer, TYPES_F32 | IFD_BIT(IFD_S8))
-DEFINE_UNARY_WITH_ATTRS(gelu, ifd_unary_infer, TYPES_F32 | TYPES_8BIT, NULL)
+DEFINE_UNARY_WITH_ATTRS(gelu, ifd_unary_infer, TYPES_F32 | TYPES_QUANT, NULL)
 
 /* ---- prelu ---- */
 

@@ -230,7 +230,7 @@ static const struct ifd_attr_def resize_attrs[] = {
      0, 1},
 };
 
-#define DEFINE(op, rule, chooses)                                                                  \
+#define DEFINE(op, types, rule, chooses)                                                           \
     const struct ifd_op_def ifd_op_##op = {                                                        \
         .name = #op,                                                                               \
         .min_inputs = 1,                                                                           \
@@ -239,7 +239,7 @@ static const struct ifd_attr_def resize_attrs[] = {
         .attrs = resize_attrs,                                                                     \
         .attr_count = sizeof(resize_attrs) / sizeof(resize_attrs[0]),                              \
         .attrs_bytes = sizeof(struct ifd_resize_attrs),                                            \
-        .dtypes = IFD_BIT(IFD_F32) | IFD_DTYPES_QUANT,                                             \
+        .dtypes = (types),                                                                         \
         .batch = IFD_BATCH_SAMPLE,                                                                 \
         .infer = (rule),                                                                           \
         .ref = op##_ref,                                                                           \
@@ -247,5 +247,5 @@ static const struct ifd_attr_def resize_attrs[] = {
         .moves = (chooses),                                                                        \
     }
 
-DEFINE(resize_bilinear, resize_bilinear_infer, false);
-DEFINE(resize_nearest, resize_infer, true);
+DEFINE(resize_bilinear, IFD_BIT(IFD_F32) | IFD_DTYPES_QUANT, resize_bilinear_infer, false);
+DEFINE(resize_nearest, IFD_DTYPES_MOVE, resize_infer, true);

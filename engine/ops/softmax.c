@@ -3,6 +3,7 @@
 #include "engine/ir/shape.h"
 #include "engine/ops/infer_util.h"
 #include "engine/ops/ref_util.h"
+#include "engine/ops/unary.h"
 #include "engine/tensor/fixed.h"
 #include "engine/tensor/softmax8.h"
 
@@ -11,9 +12,6 @@
 #include <stddef.h>
 
 extern const struct ifd_op_def ifd_op_softmax;
-
-/** Points of a table over the range of s16, both ends included. */
-#define TABLE_POINTS 513
 
 /** The exponent has 26 fraction bits (tensor/softmax8.h). */
 #define BYTE_FACTOR_MIN (1.0 / (1 << 26))
@@ -96,7 +94,7 @@ static enum ifd_code softmax_scratch(const struct ifd_infer *in, const struct if
 {
     (void)output;
     (void)err;
-    *ret_bytes = in->input[0].desc->dtype == IFD_S16 ? 2 * TABLE_POINTS * sizeof(int16_t) : 0;
+    *ret_bytes = in->input[0].desc->dtype == IFD_S16 ? 2 * IFD_TABLE16_POINTS * sizeof(int16_t) : 0;
     return IFD_OK;
 }
 
@@ -165,7 +163,7 @@ static double reciprocal_of(double x)
  * error of linear interpolation in the middle of its interval. */
 static void fill_table(int16_t *table, double min, double max, double (*f)(double))
 {
-    const int steps = TABLE_POINTS - 1;
+    const int steps = IFD_TABLE16_POINTS - 1;
     const double step = (max - min) / steps;
     const double unit = 65536.0 / (2.0 / 65535.0 * 32767.0 - 2.0 / 65535.0 * -32768.0);
     for (int i = 0; i < steps; i++) {
@@ -177,15 +175,6 @@ static void fill_table(int16_t *table, double min, double max, double (*f)(doubl
         table[i] = (int16_t)fmin(fmax(moved, INT16_MIN), INT16_MAX);
     }
     table[steps] = (int16_t)fmin(fmax(round(f(max) * unit), INT16_MIN), INT16_MAX);
-}
-
-/* Value of a table at x, between its points. */
-static int32_t table_at(const int16_t *table, int32_t x)
-{
-    const int32_t limited = ifd_ref_clamp(x, INT16_MIN, INT16_MAX) - INT16_MIN;
-    const int32_t base = table[limited >> 7];
-    const int32_t slope = table[(limited >> 7) + 1] - base;
-    return (int16_t)(base + ((slope * (limited & 127) + 64) >> 7));
 }
 
 /* min … max of a table over the s16 numbers with range / 65535 per step, centred on centre. */
@@ -208,14 +197,14 @@ static void row_word(const int16_t *in, int16_t *out, int64_t depth, double fact
     int64_t sum = 0;
     for (int64_t i = 0; i < depth; i++) {
         const int32_t scaled = ifd_fixed_scale_double(in[i] - max, multiplier, shift);
-        out[i] = (int16_t)table_at(exp_table, saturate((int64_t)scaled + 32767));
+        out[i] = (int16_t)ifd_table16_at(exp_table, saturate((int64_t)scaled + 32767));
         sum += out[i];
     }
     const uint32_t limited = (uint32_t)saturate(sum);
     const int headroom = leading_zeros(limited);
     const int64_t shifted = (((int64_t)limited << (headroom - 1)) + (1 << 13)) >> 14;
     const int64_t reciprocal =
-        table_at(reciprocal_table, (int32_t)(shifted - (1 << 15) - (1 << 16)));
+        ifd_table16_at(reciprocal_table, (int32_t)(shifted - (1 << 15) - (1 << 16)));
     const int right = 31 - headroom;
     const int64_t half = right > 0 ? INT64_C(1) << (right - 1) : 0;
     for (int64_t i = 0; i < depth; i++) {
@@ -237,7 +226,7 @@ static enum ifd_code softmax_ref(const struct ifd_ref_call *call, struct ifd_err
     int16_t *exp_table = call->scratch;
     int16_t *reciprocal_table = NULL;
     if (desc->dtype == IFD_S16) {
-        reciprocal_table = exp_table + TABLE_POINTS;
+        reciprocal_table = exp_table + IFD_TABLE16_POINTS;
         fill_word_table(exp_table, 10.0, INT16_MAX, exp_of);
         fill_word_table(reciprocal_table, 1.0, INT16_MIN, reciprocal_of);
     }

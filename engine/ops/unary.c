@@ -49,11 +49,61 @@ static int32_t quantize_f32(float real, const struct ifd_desc *desc)
                                  : min;
 }
 
+/* 0 of NaN: between points of which one is not finite. */
+static int16_t stored_s16(float steps)
+{
+    if (isnan(steps)) {
+        return 0;
+    }
+    return (int16_t)(steps >= INT16_MAX ? INT16_MAX : steps > INT16_MIN ? steps : INT16_MIN);
+}
+
+/* Each point is moved by half the error of linear interpolation in the middle of its interval. not:
+ * what fn is of numbers that are not positive; NaN: what it says. */
+static void fill_table16(int16_t *table, const struct ifd_desc *in, const struct ifd_desc *out,
+                         float (*fn)(float), float not_positive)
+{
+    const float in_scale = ifd_ref_scale(in), out_scale = ifd_ref_scale(out);
+    const float min = in_scale * (float)(INT16_MIN - ifd_ref_zero_point(in));
+    const float max = in_scale * (float)(INT16_MAX - ifd_ref_zero_point(in));
+    const float least = out_scale * (float)(INT16_MIN - ifd_ref_zero_point(out));
+    const float most = out_scale * (float)(INT16_MAX - ifd_ref_zero_point(out));
+    const float unit = 65536.0f / (most - least);
+    const int steps = IFD_TABLE16_POINTS - 1;
+    const float step = (max - min) / (float)steps;
+    float real[3]; /* at a point, in the middle behind it, at the next one */
+    for (int i = 0; i <= steps; i++) {
+        const float x[] = {i < steps ? min + (float)i * step : max,
+                           min + (float)i * step + step / 2, min + (float)(i + 1) * step};
+        for (int k = 0; k < 3; k++) {
+            real[k] = unit * (x[k] <= 0 && !isnan(not_positive) ? not_positive : fn(x[k]));
+        }
+        const float value = roundf(real[0]);
+        const float error = roundf((real[2] + value) / 2) - roundf(real[1]);
+        table[i] = stored_s16(i < steps ? value - roundf(error / 2) : value);
+    }
+}
+
+static void map_s16(const struct ifd_ref_call *call, float (*fn)(float), float not_positive)
+{
+    int16_t table[IFD_TABLE16_POINTS];
+    const int16_t *x = call->input[0];
+    int16_t *y = call->output[0];
+    fill_table16(table, call->in[0], call->out[0], fn, not_positive);
+    for (size_t i = 0; i < ifd_ref_elements(call->out[0]); i++) {
+        y[i] = (int16_t)ifd_table16_at(table, x[i]);
+    }
+}
+
 void ifd_unary_map(const struct ifd_ref_call *call, float (*fn)(float))
 {
     const struct ifd_desc *in = call->in[0];
     const struct ifd_desc *out = call->out[0];
     const size_t count = ifd_ref_elements(out);
+    if (in->dtype == IFD_S16) {
+        map_s16(call, fn, NAN);
+        return;
+    }
     if (in->dtype == IFD_F32) {
         const float *x = call->input[0];
         float *y = call->output[0];
@@ -87,7 +137,12 @@ static enum ifd_code exp_ref(const struct ifd_ref_call *call, struct ifd_err *er
 static enum ifd_code log_ref(const struct ifd_ref_call *call, struct ifd_err *err)
 {
     (void)err;
-    ifd_unary_map(call, logf);
+    const struct ifd_desc *out = call->out[0];
+    if (out->dtype == IFD_S16) {
+        map_s16(call, logf, (float)(INT16_MIN - ifd_ref_zero_point(out)) * ifd_ref_scale(out));
+    } else {
+        ifd_unary_map(call, logf);
+    }
     return IFD_OK;
 }
 
@@ -136,6 +191,10 @@ static enum ifd_code rsqrt_ref(const struct ifd_ref_call *call, struct ifd_err *
 {
     if (call->in[0]->dtype == IFD_S8) {
         return rsqrt_s8(call, err);
+    }
+    if (call->in[0]->dtype == IFD_S16) {
+        map_s16(call, rsqrt_f32, INT16_MAX * ifd_ref_scale(call->out[0]));
+        return IFD_OK;
     }
     ifd_unary_map(call, rsqrt_f32);
     return IFD_OK;
@@ -196,6 +255,11 @@ static enum ifd_code neg_ref(const struct ifd_ref_call *call, struct ifd_err *er
         for (size_t i = 0; i < count; i++) {
             y[i] = 0u - x[i];
         }
+    } else if (ifd_dtype_is_quantized(call->in[0]->dtype)) {
+        for (size_t i = 0; i < count; i++) { /* the stored number: LiteRT takes no zero point */
+            ifd_ref_store(call->in[0]->dtype, call->output[0], i,
+                          -ifd_ref_load(call->in[0]->dtype, call->input[0], i));
+        }
     } else {
         const uint64_t *x = call->input[0];
         uint64_t *y = call->output[0];
@@ -210,8 +274,8 @@ static enum ifd_code neg_ref(const struct ifd_ref_call *call, struct ifd_err *er
 
 DEFINE_UNARY(abs, ifd_unary_infer,
              TYPES_F32 | IFD_BIT(IFD_S32) | IFD_BIT(IFD_S8) | IFD_BIT(IFD_S16))
-DEFINE_UNARY(neg, ifd_unary_infer, TYPES_F32 | IFD_BIT(IFD_S32) | IFD_BIT(IFD_S64))
-DEFINE_UNARY(exp, ifd_unary_infer, TYPES_F32 | IFD_BIT(IFD_S8))
-DEFINE_UNARY(log, ifd_unary_infer, TYPES_F32 | IFD_BIT(IFD_S8))
+DEFINE_UNARY(neg, ifd_unary_infer, TYPES_F32 | TYPES_SIGNED | IFD_BIT(IFD_S32) | IFD_BIT(IFD_S64))
+DEFINE_UNARY(exp, ifd_unary_infer, TYPES_F32 | TYPES_SIGNED)
+DEFINE_UNARY(log, ifd_unary_infer, TYPES_F32 | TYPES_SIGNED)
 DEFINE_UNARY(sqrt, ifd_unary_infer, TYPES_F32)
-DEFINE_UNARY(rsqrt, ifd_unary_infer, TYPES_F32 | IFD_BIT(IFD_S8))
+DEFINE_UNARY(rsqrt, ifd_unary_infer, TYPES_F32 | TYPES_SIGNED)

@@ -6,9 +6,10 @@
 #include "engine/ops/infer_util.h"
 #include "engine/ops/ref_util.h"
 
-#define TYPES_F32   IFD_BIT(IFD_F32)
-#define TYPES_8BIT  (IFD_BIT(IFD_U8) | IFD_BIT(IFD_S8))
-#define TYPES_QUANT IFD_DTYPES_QUANT
+#define TYPES_F32    IFD_BIT(IFD_F32)
+#define TYPES_8BIT   (IFD_BIT(IFD_U8) | IFD_BIT(IFD_S8))
+#define TYPES_QUANT  IFD_DTYPES_QUANT
+#define TYPES_SIGNED (IFD_BIT(IFD_S8) | IFD_BIT(IFD_S16))
 
 /** The output has the input's shape and type; quantized types have one scale a tensor. Errors as
  *  of infer functions. */
@@ -18,8 +19,20 @@ IFD_NODISCARD enum ifd_code ifd_unary_infer(const struct ifd_infer *in, struct i
 /** Real multipliers of quantized operators are floats where TFLite has floats. */
 float ifd_unary_scale_ratio(const struct ifd_desc *input, const struct ifd_desc *output);
 
-/** output = fn(input), for f32 and for 8-bit types through floats. */
+/** output = fn(input), for f32, for 8-bit types through floats, for s16 through a table of 513
+ *  points, as LiteRT has it. */
 void ifd_unary_map(const struct ifd_ref_call *call, float (*fn)(float));
+
+/** Points of a table over the range of s16, both ends included. */
+#define IFD_TABLE16_POINTS 513
+/** Value of such a table at x, between its points. */
+static inline int32_t ifd_table16_at(const int16_t *table, int32_t x)
+{
+    const int32_t limited = ifd_ref_clamp(x, INT16_MIN, INT16_MAX) - INT16_MIN;
+    const int32_t base = table[limited >> 7];
+    const int32_t slope = table[(limited >> 7) + 1] - base;
+    return (int16_t)(base + ((slope * (limited & 127) + 64) >> 7));
+}
 
 /** Definitions. op: its name; rule: the shape rule; types: of the input. They need the function
  *  <op>_ref and, WITH_ATTRS, the table <op>_attrs of struct ifd_<op>_attrs. */

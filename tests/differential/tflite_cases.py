@@ -97,6 +97,8 @@ def unary(op, types=("f32",), low=-3.0, high=3.0, same=False, fixed=None, option
         quant = quant_of(x) if same else fixed.get(dtype) if fixed else None
         if dtype == "s16" and fixed:
             x.scale = [1.0 / 4096]
+        if dtype == "s16" and op == "EXP":  # of floats only
+            x.scale = [min(x.scale[0], 1.0 / 512)]
         values = tuple((k, v(rng) if callable(v) else v) for k, v in options[1:])
         return Case(op, [x], [output(rng, dtype, quant)], (options[0], *values) if options else ())
 
@@ -105,7 +107,7 @@ def unary(op, types=("f32",), low=-3.0, high=3.0, same=False, fixed=None, option
 
 def rsqrt(rng):
     """Of nothing below 0."""
-    case = unary("RSQRT", ("f32", "s8"), low=0.1, high=5)(rng)
+    case = unary("RSQRT", ("f32", "s8", "s16"), low=0.1, high=5)(rng)
     x = case.inputs[0]
     if x.scale:
         x.data = np.maximum(x.data, x.np(x.zero_point[0]))
@@ -146,7 +148,7 @@ def binary(op, options, types, has_activation=True, positive=False):
 
 def divide(rng):
     """LiteRT refuses to divide by 0."""
-    make = binary("DIV", "DivOptions", ("f32", "u8", "s8", "s32"), positive=True)
+    make = binary("DIV", "DivOptions", ("f32", "u8", "s8", "s16", "s32"), positive=True)
     case = make(rng)
     x, y = case.inputs
     if x.dtype in QUANTIZED:
@@ -169,7 +171,7 @@ def extreme(op):
 
 def compare(op):
     def make(rng):
-        dtype = pick(rng, "f32", "s32", "s64", "u8", "s8")
+        dtype = pick(rng, "f32", "s32", "s64", "u8", "s8", "s16")
         a, b = pair_of_shapes(rng)
         x = tensor(rng, a, dtype)
         return Case(op, [x, tensor(rng, b, dtype, quant=quant_of(x))], [Tensor("bool")])
@@ -475,7 +477,8 @@ def one_hot(rng):
 def resize(op):
     def make(rng):
         n, h, w, c = shape_of(rng, 4)
-        x, out = move(rng, [n, h, w, c], ("f32", "u8", "s8"))
+        x, out = move(rng, [n, h, w, c], ("f32", "u8", "s8") if op == "RESIZE_BILINEAR" else
+                      ("f32", "u8", "s8", "s16", "s32", "bool"))
         align = bool(rng.integers(2))
         half = bool(rng.integers(2)) and not align
         kind = "ResizeBilinearOptions" if op == "RESIZE_BILINEAR" else (
@@ -710,16 +713,16 @@ def decided(make):
 
 CASES = {
     "ABS": unary("ABS", ("f32", "s8", "s16"), options=("AbsOptions",)),
-    "NEG": unary("NEG", options=("NegOptions",)),
-    "EXP": unary("EXP", ("f32", "s8"), options=("ExpOptions",)),
-    "LOG": unary("LOG", low=0.01, high=5),
+    "NEG": unary("NEG", ("f32", "s8", "s16"), options=("NegOptions",)),
+    "EXP": unary("EXP", ("f32", "s8", "s16"), options=("ExpOptions",)),
+    "LOG": unary("LOG", ("f32", "s8", "s16"), low=0.01, high=5),
     "SQRT": unary("SQRT", low=0, high=5),
     "RSQRT": rsqrt,
     "SIN": unary("SIN"), "COS": unary("COS", options=("CosOptions",)),
     "FLOOR": unary("FLOOR"), "CEIL": unary("CEIL"), "ROUND": unary("ROUND"),
     "SQUARE": unary("SQUARE", options=("SquareOptions",)),
     "ELU": unary("ELU", ("f32", "s8")),
-    "GELU": unary("GELU", ("f32", "s8"), options=("GeluOptions", (
+    "GELU": unary("GELU", ("f32", "u8", "s8", "s16"), options=("GeluOptions", (
         "approximate", lambda rng: bool(rng.integers(2))))),
     "RELU": unary("RELU", ("f32", "u8", "s8", "s16")),
     "RELU6": unary("RELU6", ("f32", "u8", "s8", "s16")),
@@ -735,7 +738,8 @@ CASES = {
     "SUB": binary("SUB", "SubOptions", ("f32", "u8", "s8", "s16", "s32")),
     "MUL": binary("MUL", "MulOptions", ("f32", "u8", "s8", "s16", "s32")),
     "DIV": divide,
-    "FLOOR_DIV": binary("FLOOR_DIV", "FloorDivOptions", ("f32", "s32"), False, True),
+    "FLOOR_DIV": binary("FLOOR_DIV", "FloorDivOptions", ("f32", "s8", "s16", "s32"), False, True),
+    "FLOOR_MOD": binary("FLOOR_MOD", "FloorModOptions", ("f32", "s8", "s16", "s32"), False, True),
     "SQUARED_DIFFERENCE": binary("SQUARED_DIFFERENCE", "SquaredDifferenceOptions",
                                  ("f32", "s32", "s8"), False),
     "MAXIMUM": extreme("MAXIMUM"), "MINIMUM": extreme("MINIMUM"),

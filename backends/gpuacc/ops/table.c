@@ -28,7 +28,9 @@ bool ifd_gpu_table_takes(const struct ifd_node_view *node)
     const uint32_t operands = operands_of(node);
     const enum ifd_dtype out = node->output[0].dtype;
     const bool is_byte = ifd_gpu_is_q8(out) || out == IFD_BOOL;
-    bool takes = operands >= 1 && operands <= OPERANDS &&
+    /* a table has every divisor, also 0, which these refuse */
+    const bool divides = node->op == IFD_OP_FLOOR_DIV || node->op == IFD_OP_FLOOR_MOD;
+    bool takes = operands >= 1 && operands <= OPERANDS && !divides &&
                  (is_byte || (out == IFD_F32 && operands == 1)) &&
                  (operands == node->input_count || node->input[1].data.data);
     for (uint32_t i = 0; takes && i < operands; i++) {

@@ -91,7 +91,8 @@ def through_floats(file, builtin, kind, options, types, attrs):
     rng = file.rng
     for dtype in types:
         for _ in range(4):
-            si, so = scale(rng, -6, -3), scale(rng, -6, -3)
+            low = -14 if dtype == "s16" else -6
+            si, so = scale(rng, low, low + 3), scale(rng, low, low + 3)
             a = Tensor(dtype, data=every(dtype, rng), scale=si, zero_point=zero(rng, dtype))
             y = Tensor(dtype, a.shape, scale=so, zero_point=zero(rng, dtype))
             single(file, "%s scale %.4g" % (dtype, si), builtin, kind, options, [a], y, attrs)
@@ -115,7 +116,7 @@ def make_gelu():
             attrs,
             tolerance={"relative": 2e-6, "absolute": 1e-6},
         )
-        through_floats(file, B.GELU, O.GeluOptions, options, ("s8", "u8"), attrs)
+        through_floats(file, B.GELU, O.GeluOptions, options, ("s8", "u8", "s16"), attrs)
     file.write()
 
 
@@ -161,7 +162,7 @@ def make_compare(op):
         "f32", data=[np.nan, np.nan, 1, np.inf]
     )
     single(file, "f32 not ordered", COMPARE[op], 0, None, [a, b], Tensor("bool"))
-    for dtype in ("u8", "s8"):
+    for dtype in ("u8", "s8", "s16"):
         for shapes in (([60], [60]), ([2, 1, 4], [3, 1])):
             for same in (True, False):
                 s, z = [scale(rng, -6, -1) for _ in range(2)], [zero(rng, dtype) for _ in range(2)]
@@ -206,7 +207,7 @@ def make_floor_div():
     file = File("floor_div")
     rng = file.rng
     for shapes in SHAPES:
-        for dtype in ("f32", "s32"):
+        for dtype in ("f32", "s32", "s8", "s16"):
             b = rng.uniform(0.5, 5, shapes[1]) if dtype == "f32" else rng.integers(1, 7, shapes[1])
             b = b * np.where(rng.integers(0, 2, shapes[1]) > 0, 1, -1)
             a = Tensor(dtype, shapes[0], random_data(rng, dtype, shapes[0]))

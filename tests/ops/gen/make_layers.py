@@ -446,9 +446,10 @@ def resizes(rng, cases):
               ([1, 3, 3, 5], (9, 3), 0, 0), ([1, 3, 3, 5], (3, 9), 0, 1)]
     rows = [(*op, dtype, plans) for plans in (small, uneven) for op in (bilinear, nearest)
             for dtype in ("f32", "u8", "s8", "s16")]
+    rows.append((*nearest, "s32", small))
     for name, code, kind, make, dtype, plans in rows:
         for shape, size, align, centers in plans:
-            quant = activation_quant(rng, dtype)
+            quant = activation_quant(rng, dtype) if dtype != "s32" else None
             x, out = tensor(rng, dtype, shape, quant), output(dtype, quant)
             o = make()
             o.alignCorners, o.halfPixelCenters = bool(align), bool(centers)

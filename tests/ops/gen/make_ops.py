@@ -104,11 +104,11 @@ def zero(rng, dtype):
 UNARY = {
     # op: (builtin, quantized types, values for f32)
     "abs": (B.ABS, ["s8", "s16"], None),
-    "neg": (B.NEG, [], None),
-    "exp": (B.EXP, ["s8"], None),
-    "log": (B.LOG, ["s8"], "positive"),
+    "neg": (B.NEG, ["s8", "s16"], None),
+    "exp": (B.EXP, ["s8", "s16"], None),
+    "log": (B.LOG, ["s8", "s16"], "positive"),
     "sqrt": (B.SQRT, [], "positive"),
-    "rsqrt": (B.RSQRT, ["s8"], "positive"),
+    "rsqrt": (B.RSQRT, ["s8", "s16"], "positive"),
     "relu": (B.RELU, ["u8", "s8", "s16"], None),
     "relu6": (B.RELU6, ["u8", "s8", "s16"], None),
     "relu_n1_to_1": (B.RELU_N1_TO_1, ["u8", "s8"], None),
@@ -149,17 +149,21 @@ def unary_quant(file, op, builtin, dtype, pot=None):
     rng = file.rng
     si, zi = (2.0**pot if pot else scale(rng)), zero(rng, dtype)
     if dtype == "s16":
-        si = 2.0**pot if pot else scale(rng, -14, -8)
+        si = 2.0**pot if pot else scale(rng, -14, -10 if op == "exp" else -8)
     so, zo = FIXED_OUTPUT.get(op, {}).get(dtype, (si * float(np.float32(2 ** rng.uniform(-2, 2))),
                                                   zero(rng, dtype)))
     if op in ("exp", "log"):
         so = scale(rng, -6, 1)
     if op == "rsqrt":  # of no negative number
-        zi, so = RANGE[dtype][0], scale(rng, -6, 1)
-    a = Tensor(dtype, data=every(dtype, rng), scale=si, zero_point=zi)
+        zi, so = 0 if dtype == "s16" else RANGE[dtype][0], scale(rng, -6, 1)
+    data = every(dtype, rng)
+    if op == "rsqrt" and dtype == "s16":
+        data = np.abs(data.clip(-32767))
+    a = Tensor(dtype, data=data, scale=si, zero_point=zi)
     y = Tensor(dtype, shape=a.shape, scale=so, zero_point=zo)
     kind_of, options, attrs = unary_options(op, rng)
-    run(builtin, kind_of, options, [a], [y])
+    version = 2 if dtype == "s16" and op in ("exp", "log", "rsqrt") else 1
+    run(builtin, kind_of, options, [a], [y], version)
     file.add("%s scale %.4g" % (dtype, si), [a], [y], attrs)
 
 
@@ -194,8 +198,8 @@ BINARY = {
     "add": (B.ADD, O.AddOptions, schema.AddOptionsT, ["u8", "s8", "s16"]),
     "sub": (B.SUB, O.SubOptions, schema.SubOptionsT, ["u8", "s8", "s16"]),
     "mul": (B.MUL, O.MulOptions, schema.MulOptionsT, ["u8", "s8", "s16"]),
-    "div": (B.DIV, O.DivOptions, schema.DivOptionsT, ["u8", "s8"]),
-    "floor_mod": (B.FLOOR_MOD, O.FloorModOptions, schema.FloorModOptionsT, []),
+    "div": (B.DIV, O.DivOptions, schema.DivOptionsT, ["u8", "s8", "s16"]),
+    "floor_mod": (B.FLOOR_MOD, O.FloorModOptions, schema.FloorModOptionsT, ["s8", "s16"]),
     "minimum": (B.MINIMUM, O.MaximumMinimumOptions, schema.MaximumMinimumOptionsT,
                 ["u8", "s8", "s16"]),
     "maximum": (B.MAXIMUM, O.MaximumMinimumOptions, schema.MaximumMinimumOptionsT,
@@ -222,7 +226,7 @@ def random_data(rng, dtype, shape):
 def binary_case(file, op, dtype, shapes, activation=0, pot=None, factor=None, name=""):
     builtin, kind, make, _ = BINARY[op]
     rng = file.rng
-    quant = dtype in ("u8", "s8", "s16")
+    quant = dtype in ("u8", "s8", "s16") and op != "floor_mod"
     scales, zeros = [None] * 3, [0] * 3
     if quant:
         scales = list(pot) if pot else [scale(rng, -7, -1) for _ in range(3)]
