@@ -31,8 +31,8 @@ struct ifd_low_value {
     uint32_t consumers;            /* nodes that read it, plus one if it is an output */
     uint32_t reader, first_reader; /* the last and the first of those nodes */
     bool is_made;                  /* by a node that is lowered */
-    uint32_t quantized[3]; /* its quantized forms that steps made, counted from 1; 0: not made */
-    size_t quantized_elements[3]; /* of what has a scale of its own there */
+    uint32_t quantized[5]; /* its quantized forms that steps made, counted from 1; 0: not made */
+    size_t quantized_elements[5]; /* of what has a scale of its own there */
 };
 
 struct ifd_lowering {

@@ -68,9 +68,18 @@ static bool is_only_batched(const struct spread *s, const struct ifd_node *node,
     return is_batched(s, node, input);
 }
 
+/* A layer whose range of all samples decides how each is quantized (rounds_even). */
+static bool quantizes_whole(const struct spread *s, const struct ifd_node *node)
+{
+    const bool *rounds_even = field(node, "rounds_even", IFD_ATTR_BOOL);
+    return rounds_even && *rounds_even && node->input_count > 1 &&
+           s->graph->value[node->input[0]].desc.dtype == IFD_F32 &&
+           s->graph->value[node->input[1]].desc.dtype != IFD_F32;
+}
+
 static bool allows_sample(const struct spread *s, const struct ifd_node *node)
 {
-    return is_only_batched(s, node, 0);
+    return is_only_batched(s, node, 0) && !quantizes_whole(s, node);
 }
 
 /* Has the shape in input 0 a first number that can be replaced? The shape rule compares it with

@@ -30,6 +30,7 @@ static void begin_dynamic(struct ifd_contraction *c, const struct ifd_desc *filt
     for (int64_t i = 0; i < c->channels; i++) {
         c->scale[i].real = (double)filter->quant.scale[filter->quant.count > 1 ? i : 0];
     }
+    c->filter_zero = filter->quant.count > 1 ? 0 : ifd_ref_zero_point(filter);
     c->scales_differ = false;
     for (int64_t i = 1; i < c->channels; i++) {
         c->scales_differ = c->scales_differ || c->scale[i].real != c->scale[0].real;
@@ -62,6 +63,7 @@ void ifd_contract_begin(struct ifd_contraction *contraction, const struct ifd_re
         .bias = bias ? call->input[roles->weights.bias] : NULL,
         .bias_dtype = bias ? bias->dtype : IFD_S32,
         .output = call->output[0],
+        .elements = (int64_t)ifd_ref_elements(input),
         .scale = scale,
         .quantized = (int8_t *)(window + sizes->window),
     };
@@ -79,7 +81,8 @@ void ifd_contract_begin(struct ifd_contraction *contraction, const struct ifd_re
     }
     if (contraction->is_dynamic) {
         begin_dynamic(contraction, filter);
-        contraction->scales_first = !contraction->scales_differ || roles->weights.axis != 0;
+        contraction->scales_first = !contraction->scales_differ || roles->weights.axis != 0 ||
+                                    roles->rounding == IFD_CONTRACT_EVEN;
     }
 }
 
@@ -117,12 +120,28 @@ static void quantize_asymmetric(struct ifd_contraction *c, const float *x, int64
     }
 }
 
+/* Maps min … max of the numbers and 0 to 0 … 255, less 128, as ONNX defines DynamicQuantizeLinear. */
+static void quantize_even(struct ifd_contraction *c, const float *x, int64_t count, float min,
+                          float max)
+{
+    c->sample_scale = (max - min) / 255;
+    c->input_zero = (int32_t)rintf(ifd_ref_clamp_f32(0 - min / c->sample_scale, 0, 255)) - 128;
+    for (int64_t i = 0; i < count; i++) {
+        const float steps = rintf(x[i] / c->sample_scale) + (float)c->input_zero;
+        c->quantized[i] =
+            (int8_t)(isnan(steps) ? (float)c->input_zero : ifd_ref_clamp_f32(steps, -128, 127));
+    }
+}
+
 void ifd_contract_sample(struct ifd_contraction *contraction, int64_t first, int64_t count,
                          bool is_asymmetric)
 {
-    if (!contraction->is_dynamic) {
+    const bool is_even = contraction->rounding == IFD_CONTRACT_EVEN;
+    if (!contraction->is_dynamic || (is_even && contraction->sample_scale != 0)) {
         return;
     }
+    first = is_even ? 0 : first;
+    count = is_even ? contraction->elements : count;
     const float *x = (const float *)contraction->input + first;
     float min = 0;
     float max = 0;
@@ -135,6 +154,8 @@ void ifd_contract_sample(struct ifd_contraction *contraction, int64_t first, int
         contraction->input_zero = 0;
         contraction->sample_scale = 1;
         memset(contraction->quantized, 0, (size_t)count);
+    } else if (is_even) {
+        quantize_even(contraction, x, count, min, max);
     } else if (is_asymmetric) {
         quantize_asymmetric(contraction, x, count, min, max);
     } else {

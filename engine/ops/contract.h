@@ -5,7 +5,8 @@
  *  Types: f32; u8 with a u8 filter; s8 and s16 with an s8 filter (per channel or per tensor);
  *  8 bits with a filter of either type where the rounding is IFD_CONTRACT_EVEN; and f32 with an
  *  s8 filter ("dynamic range"): every sample of the input is then quantized by
- *  its range first.
+ *  its range first; where the rounding is IFD_CONTRACT_EVEN, the filter is s8 or u8, may have a
+ *  zero point, and the whole input is one sample.
  *
  *  f32 sums run in f32 in the order of the filter's elements. Sums of quantized numbers are
  *  taken modulo 2^32, as in the int32 accumulators of LiteRT's reference kernels; s16 with a
@@ -26,7 +27,7 @@ enum ifd_contract_rounding {
     IFD_CONTRACT_FIXED,
     /** Multiplied in double precision, rounded half away from zero (fully connected). */
     IFD_CONTRACT_REAL,
-    /** 8 bits only, ONNX Runtime's: sum and factor are floats, halves to the even neighbour. */
+    /** ONNX Runtime's: sum and factor are floats, halves to the even neighbour. Not of s16. */
     IFD_CONTRACT_EVEN
 };
 
@@ -35,7 +36,7 @@ struct ifd_contract_roles {
     uint32_t input;                /* index */
     struct ifd_op_weights weights; /* the filter and its bias */
     enum ifd_contract_rounding rounding;
-    bool may_be_dynamic; /* supports f32 with an s8 filter: calls ifd_contract_sample */
+    bool may_be_dynamic; /* supports f32 with an 8-bit filter: calls ifd_contract_sample */
 };
 
 /** Checks types, quantization, bias and activation of the node. The caller has checked that
@@ -71,7 +72,7 @@ struct ifd_contract_scale {
 struct ifd_contraction {
     enum ifd_dtype dtype; /* of input and output */
     bool is_float;        /* sums and window hold floats */
-    bool is_dynamic;      /* f32 by s8 */
+    bool is_dynamic;      /* f32 by 8 bits */
     bool scales_differ;   /* is_dynamic: filter scales differ between channels */
     bool scales_first;    /* is_dynamic: filter scale times sample scale, then times the sum */
     enum ifd_dtype filter_dtype;
@@ -87,6 +88,7 @@ struct ifd_contraction {
     struct ifd_contract_scale *scale; /* per channel, where sums are integers */
     float sample_scale;   /* is_dynamic: of the current sample; its zero is input_zero */
     int64_t sample_first; /* its first element in the input */
+    int64_t elements;     /* of the input */
     int8_t *quantized;    /* its quantized numbers */
     union {
         float *f32;
@@ -103,7 +105,8 @@ void ifd_contract_begin(struct ifd_contraction *contraction, const struct ifd_re
                         const struct ifd_contract_sizes *sizes, int32_t activation);
 
 /** Makes elements first … first + count - 1 of the input the current sample. Dynamic layers
- *  quantize it: with a zero point from its range if is_asymmetric, else with 0. */
+ *  quantize it: with a zero point from its range if is_asymmetric, else with 0. IFD_CONTRACT_EVEN:
+ *  the first call makes the whole input the sample of all. */
 void ifd_contract_sample(struct ifd_contraction *contraction, int64_t first, int64_t count,
                          bool is_asymmetric);
 

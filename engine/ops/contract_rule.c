@@ -5,6 +5,7 @@
 
 #include "engine/ir/shape.h"
 #include "engine/ops/infer_util.h"
+#include "engine/ops/ref_util.h"
 
 double ifd_contract_real_scale(const struct ifd_desc *input, const struct ifd_desc *filter,
                                const struct ifd_desc *output, enum ifd_contract_rounding rounding,
@@ -29,7 +30,7 @@ bool ifd_contract_has_wide_sums(const struct ifd_desc *input, const struct ifd_d
 
 bool ifd_contract_is_dynamic(const struct ifd_desc *input, const struct ifd_desc *filter)
 {
-    return input->dtype == IFD_F32 && filter->dtype == IFD_S8;
+    return input->dtype == IFD_F32 && (filter->dtype == IFD_S8 || filter->dtype == IFD_U8);
 }
 
 static enum ifd_code check_symmetric_filter(const struct ifd_op_def *def,
@@ -48,10 +49,13 @@ static enum ifd_code check_float(const struct ifd_op_def *def, const struct ifd_
                                  const struct ifd_contract_roles *roles, struct ifd_err *err)
 {
     const struct ifd_desc *filter = in->input[roles->weights.input].desc;
-    const uint32_t dtypes = IFD_BIT(IFD_F32) | (roles->may_be_dynamic ? IFD_BIT(IFD_S8) : 0);
+    const bool is_even = roles->rounding == IFD_CONTRACT_EVEN;
+    const uint32_t dtypes = IFD_BIT(IFD_F32) | (roles->may_be_dynamic ? IFD_BIT(IFD_S8) : 0) |
+                            (roles->may_be_dynamic && is_even ? IFD_BIT(IFD_U8) : 0);
     enum ifd_code code = ifd_infer_dtype(def, in, roles->weights.input, dtypes, err);
-    if (code == IFD_OK && filter->dtype == IFD_S8) {
-        code = check_symmetric_filter(def, filter, roles->weights.axis, err);
+    if (code == IFD_OK && filter->dtype != IFD_F32) {
+        code = is_even ? ifd_infer_per_channel(def, "the filter", filter, roles->weights.axis, err)
+                       : check_symmetric_filter(def, filter, roles->weights.axis, err);
     }
     if (code == IFD_OK && ifd_infer_input(in, roles->weights.bias)) {
         code = ifd_infer_dtype(def, in, roles->weights.bias, IFD_BIT(IFD_F32), err);
@@ -152,15 +156,17 @@ enum ifd_code ifd_contract_scratch(const struct ifd_op_def *def, const struct if
                                    struct ifd_err *err)
 {
     const size_t per_channel = sizeof(struct ifd_contract_scale) + sizeof(int64_t);
-    const bool has_sample =
-        ifd_contract_is_dynamic(in->input[roles->input].desc, in->input[roles->weights.input].desc);
+    const struct ifd_desc *input = in->input[roles->input].desc;
+    const bool has_sample = ifd_contract_is_dynamic(input, in->input[roles->weights.input].desc);
+    const size_t sample = !has_sample                            ? 0
+                          : roles->rounding == IFD_CONTRACT_EVEN ? ifd_ref_elements(input)
+                                                                 : (size_t)sizes->sample;
     size_t row = 0;
     size_t window = 0;
     size_t total = 0;
     if (!ifd_size_mul((size_t)sizes->channels, per_channel, &row) ||
         !ifd_size_mul((size_t)sizes->window, sizeof(int32_t), &window) ||
-        !ifd_size_add(row, window, &total) ||
-        !ifd_size_add(total, has_sample ? (size_t)sizes->sample : 0, &total)) {
+        !ifd_size_add(row, window, &total) || !ifd_size_add(total, sample, &total)) {
         return ifd_fail(err, IFD_TOO_LARGE,
                         "%s: %lld channels of %lld products need too much memory", def->name,
                         (long long)sizes->channels, (long long)sizes->window);

@@ -106,7 +106,8 @@ static enum ifd_code conv2d_scratch(const struct ifd_infer *in, const struct ifd
                                              .window = ifd_ref_product(filter, 1, 4),
                                              .sample =
                                                  ifd_ref_product(&in->input[0].desc->shape, 1, 4)};
-    return ifd_contract_scratch(&ifd_op_conv2d, in, &conv_roles, &sizes, ret_bytes, err);
+    const struct ifd_contract_roles roles = roles_of(&conv_roles, in->attrs);
+    return ifd_contract_scratch(&ifd_op_conv2d, in, &roles, &sizes, ret_bytes, err);
 }
 
 /* A convolution with its sizes resolved. */
@@ -228,8 +229,8 @@ static enum ifd_code depthwise_conv2d_scratch(const struct ifd_infer *in,
     const struct ifd_contract_sizes sizes = {.channels = output[0].shape.dim[C],
                                              .window = input->dim[C],
                                              .sample = ifd_ref_product(input, 1, 4)};
-    return ifd_contract_scratch(&ifd_op_depthwise_conv2d, in, &depthwise_roles, &sizes, ret_bytes,
-                                err);
+    const struct ifd_contract_roles roles = roles_of(&depthwise_roles, in->attrs);
+    return ifd_contract_scratch(&ifd_op_depthwise_conv2d, in, &roles, &sizes, ret_bytes, err);
 }
 
 /* Adds up the output pixel whose window has its corner at (y, x). */

@@ -64,7 +64,8 @@ static enum ifd_code fully_connected_scratch(const struct ifd_infer *in,
     const struct ifd_shape *weights = &in->input[1].desc->shape;
     const struct ifd_contract_sizes sizes = {
         .channels = weights->dim[0], .window = weights->dim[1], .sample = weights->dim[1]};
-    return ifd_contract_scratch(&ifd_op_fully_connected, in, &roles, &sizes, ret_bytes, err);
+    const struct ifd_contract_roles own = roles_of(in->attrs);
+    return ifd_contract_scratch(&ifd_op_fully_connected, in, &own, &sizes, ret_bytes, err);
 }
 
 static enum ifd_code fully_connected_ref(const struct ifd_ref_call *call, struct ifd_err *err)

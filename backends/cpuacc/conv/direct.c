@@ -145,12 +145,10 @@ void ifd_acc_direct_init(const struct ifd_acc_lowering *lowering, const struct i
 
 static size_t sums_bytes(const struct ifd_acc_layer *layer, const struct ifd_acc_conv_plan *plan)
 {
-    if (layer->product.is_dynamic) { /* offsets and scales */
-        return 2 * ifd_acc_conv_padded(layer->out_c) * sizeof(float);
-    }
-    const size_t bytes = 2 * plan->direct.call_rows * sizeof(int32_t);
-    return layer->has_row_add ? (bytes + IFD_TENSOR_ALIGN - 1) / IFD_TENSOR_ALIGN * IFD_TENSOR_ALIGN
-                              : 0;
+    const size_t channels = /* offsets and scales */
+        layer->product.is_dynamic ? 2 * ifd_acc_conv_padded(layer->out_c) * sizeof(float) : 0;
+    const size_t rows = layer->has_row_add ? 2 * plan->direct.call_rows * sizeof(int32_t) : 0;
+    return (channels + rows + IFD_TENSOR_ALIGN - 1) / IFD_TENSOR_ALIGN * IFD_TENSOR_ALIGN;
 }
 
 void ifd_acc_direct_finish(const struct ifd_acc_lowering *lowering,

@@ -51,9 +51,9 @@ static enum ifd_acc_quantize_form input_form(const struct ifd_partition_node *no
                                              const struct ifd_acc_product *product)
 {
     const struct ifd_fully_connected_attrs *attrs = node->view.attrs;
-    return node->view.op != IFD_OP_FULLY_CONNECTED ? ifd_acc_conv_form(product)
-           : attrs->asymmetric_inputs              ? IFD_ACC_QUANTIZE_ASYMMETRIC
-                                                   : IFD_ACC_QUANTIZE_SYMMETRIC;
+    return node->view.op != IFD_OP_FULLY_CONNECTED || product->is_whole ? ifd_acc_conv_form(product)
+           : attrs->asymmetric_inputs ? IFD_ACC_QUANTIZE_ASYMMETRIC
+                                      : IFD_ACC_QUANTIZE_SYMMETRIC;
 }
 
 /* layer: as its node describes it. Fusing changes it before an algorithm sees it. */
@@ -181,12 +181,15 @@ static enum ifd_code fully_connected_lower(struct ifd_acc_lowering *lowering,
     const struct ifd_fully_connected_attrs *attrs = node->view.attrs;
     const struct ifd_shape *weights = &node->view.input[1].desc->shape;
     const struct ifd_shape *out = &node->view.output[0].shape;
-    const bool is_dynamic = is_quantized_first(&node->view); /* then each row is an image */
+    const bool is_dynamic = is_quantized_first(&node->view); /* then each row is an image, */
+    const bool is_whole = is_dynamic && attrs->rounds_even;  /* or all are one */
     size_t batch = out->rank > 1 ? (size_t)out->dim[0] : 1;
     size_t rows = 1; /* of one sample */
     for (uint32_t i = 1; i + 1 < out->rank; i++) {
         *(is_dynamic ? &batch : &rows) *= (size_t)out->dim[i];
     }
+    rows = is_whole ? batch : rows;
+    batch = is_whole ? 1 : batch;
     struct ifd_acc_layer layer = {.groups = 1,
                                   .is_dense = true,
                                   .is_plain = true,

@@ -59,13 +59,12 @@ static void pack_channels(const struct ifd_acc_conv *conv, uint8_t *packed)
     const struct ifd_acc_product *product = &conv->layer.product;
     const struct ifd_acc_conv_channels to = ifd_acc_direct_channels(conv, packed);
     const size_t length = conv->plan.direct.taps * conv->plan.direct.k;
-    const int8_t *w = product->weights;
-    for (size_t c = 0; c < conv->layer.out_c; c++, w += length) {
+    for (size_t c = 0; c < conv->layer.out_c; c++) {
         to.scale[c] = ifd_acc_product_scale(product, c);
         to.bias[c] = product->bias_f32 ? product->bias_f32[c] : 0;
         to.sum[c] = 0;
         for (size_t i = 0; i < length; i++) {
-            to.sum[c] += w[i];
+            to.sum[c] += ifd_acc_product_weight(product, c * length + i);
         }
     }
 }

@@ -41,7 +41,9 @@ static const int32_t *row_sums(const struct ifd_acc_conv_run *run)
     const struct ifd_gemm_args *args = &run->args;
     const struct ifd_kern_gemm_q8 *gemm = &run->step->kernels->gemm_q8;
     const int32_t factor = -conv->layer.product.requant.weight_zero;
-    int32_t *total = ifd_acc_conv_sums(run), *part = total + direct->call_rows;
+    const size_t first = /* behind the offsets and scales of a dynamic layer */
+        conv->layer.product.is_dynamic ? 2 * ifd_acc_conv_padded(conv->layer.out_c) : 0;
+    int32_t *total = ifd_acc_conv_sums(run) + first, *part = total + direct->call_rows;
     const size_t row_len = args->row_len ? args->row_len : args->m;
     for (size_t t = 0; t < direct->taps; t++) {
         int32_t *to = t == 0 ? total : part;
@@ -118,8 +120,7 @@ static void rescale(const struct ifd_acc_conv_run *run)
 
 static void multiply_dynamic(struct ifd_acc_conv_run *run, size_t first_row)
 {
-    (void)first_row;
-    run->step->kernels->gemm_q8.run(&run->args);
+    multiply(run, first_row);
     rescale(run);
 }
 

@@ -247,7 +247,9 @@ static enum ifd_code finish(struct ifd_acc_lowering *lowering,
     if (p->product.is_dynamic) {
         code = ifd_acc_quantize_input(lowering, operands[0], p->window.batch,
                                       p->window.in_h * p->window.in_w * p->window.in_c,
-                                      IFD_ACC_QUANTIZE_AS_FLOATS, &operands[0], err);
+                                      p->product.is_whole ? IFD_ACC_QUANTIZE_WHOLE_AS_FLOATS
+                                                          : IFD_ACC_QUANTIZE_AS_FLOATS,
+                                      &operands[0], err);
     }
     if (code == IFD_OK) {
         code =

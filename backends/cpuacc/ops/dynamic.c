@@ -6,6 +6,7 @@
 struct quantize_params {
     size_t count, elements;
     bool as_floats;
+    bool is_whole;     /* one range, divided by and rounded as ONNX does */
     bool is_symmetric; /* around 0, where one scale serves all channels of a conv2d */
 };
 
@@ -32,11 +33,27 @@ static struct ifd_acc_quantized choose(const struct quantize_params *p, float mi
         return image;
     }
     image.scale = (max - min) / 255;
+    if (p->is_whole) {
+        const float zero = 0 - min / image.scale;
+        image.zero += (int32_t)rintf(zero > 255 ? 255 : zero > 0 ? zero : 0) - 128;
+        return image;
+    }
     *ret_factor = 1.0f / image.scale;
     const float low = min / image.scale, high = max / image.scale;
     const float zero = 128 + fabsf(low) < 127 + fabsf(high) ? -128 - low : 127 - high;
     image.zero += zero >= 127 ? 127 : zero > -128 ? (int32_t)roundf(zero) : -128;
     return image;
+}
+
+static void quantize(const struct quantize_params *p, const struct ifd_kern_quant *quant,
+                     const struct ifd_acc_quantized *to, float factor, size_t n, const float *in,
+                     ifd_q8 *out)
+{
+    if (p->is_whole) {
+        quant->quantize_even(n, in, to->scale, to->zero, out);
+    } else {
+        quant->quantize_by(n, in, factor, to->zero, out);
+    }
 }
 
 /* Elements that are quantized and become floats again at a time. */
@@ -52,23 +69,26 @@ static void run_quantize_input(const struct ifd_acc_step *step, const struct ifd
     ifd_q8 *bytes = (ifd_q8 *)out + ifd_acc_quantized_bytes(p->count);
     float *floats = (float *)(void *)out;
     const struct ifd_acc_range range = ifd_acc_share(frame, p->elements, 64);
+    float min = 0, max = 0, factor = 0;
+    struct ifd_acc_quantized to = {0};
     for (size_t i = 0; i < p->count; i++) {
         const float *image = in + i * p->elements;
-        float min = 0, max = 0, factor = 0;
-        quant->range(p->elements, image, &min, &max); /* by each thread: cheaper than to meet */
-        const struct ifd_acc_quantized to = choose(p, min, max, &factor);
+        if (i == 0 || !p->is_whole) { /* by each thread: cheaper than to meet */
+            quant->range(p->elements * (p->is_whole ? p->count : 1), image, &min, &max);
+            to = choose(p, min, max, &factor);
+        }
         if (!p->as_floats) {
             if (frame->chunk.begin == 0) {
                 images[i] = to;
             }
-            quant->quantize_by(range.end - range.begin, image + range.begin, factor, to.zero,
-                               bytes + i * p->elements + range.begin);
+            quantize(p, quant, &to, factor, range.end - range.begin, image + range.begin,
+                     bytes + i * p->elements + range.begin);
             continue;
         }
         ifd_q8 chunk[CHUNK + IFD_TENSOR_PAD];
         for (size_t at = range.begin; at < range.end; at += CHUNK) {
             const size_t n = range.end - at < CHUNK ? range.end - at : CHUNK;
-            quant->quantize_by(n, image + at, factor, to.zero, chunk);
+            quantize(p, quant, &to, factor, n, image + at, chunk);
             quant->dequantize(n, chunk, to.scale, to.zero, floats + i * p->elements + at);
         }
     }
@@ -86,15 +106,19 @@ static bool scales_differ(const struct ifd_quant *quant)
 
 enum ifd_acc_quantize_form ifd_acc_conv_form(const struct ifd_acc_product *product)
 {
-    return scales_differ(product->scales.weights) ? IFD_ACC_QUANTIZE_ASYMMETRIC
-                                                  : IFD_ACC_QUANTIZE_SYMMETRIC;
+    return product->is_whole                        ? IFD_ACC_QUANTIZE_WHOLE
+           : scales_differ(product->scales.weights) ? IFD_ACC_QUANTIZE_ASYMMETRIC
+                                                    : IFD_ACC_QUANTIZE_SYMMETRIC;
 }
 
 enum ifd_code ifd_acc_quantize_input(struct ifd_acc_lowering *lowering, uint32_t value,
                                      size_t count, size_t elements, enum ifd_acc_quantize_form form,
                                      uint32_t *ret_value, struct ifd_err *err)
 {
-    const bool as_floats = form == IFD_ACC_QUANTIZE_AS_FLOATS;
+    const bool is_whole =
+        form == IFD_ACC_QUANTIZE_WHOLE || form == IFD_ACC_QUANTIZE_WHOLE_AS_FLOATS;
+    const bool as_floats =
+        form == IFD_ACC_QUANTIZE_AS_FLOATS || form == IFD_ACC_QUANTIZE_WHOLE_AS_FLOATS;
     const bool is_symmetric = form == IFD_ACC_QUANTIZE_SYMMETRIC;
     if (lowering->base.value[value].quantized[form] &&
         lowering->base.value[value].quantized_elements[form] == elements) { /* of another layer */
@@ -113,6 +137,7 @@ enum ifd_code ifd_acc_quantize_input(struct ifd_acc_lowering *lowering, uint32_t
         *p = (struct quantize_params){.count = count,
                                       .elements = elements,
                                       .as_floats = as_floats,
+                                      .is_whole = is_whole,
                                       .is_symmetric = is_symmetric};
         lowering->base.value[value].quantized[form] = *ret_value + 1;
         lowering->base.value[value].quantized_elements[form] = elements;

@@ -1,4 +1,5 @@
-/** Layers of f32 data and s8 weights, as LiteRT runs them: each image is quantized by its range. */
+/** Layers of f32 data and 8-bit weights: as LiteRT runs them, each image is quantized by its range;
+ *  as ONNX's DynamicQuantizeLinear, all images are by the range of all. */
 #ifndef INFERD_BACKENDS_CPUACC_OPS_DYNAMIC_H
 #define INFERD_BACKENDS_CPUACC_OPS_DYNAMIC_H
 
@@ -11,11 +12,14 @@ struct ifd_acc_quantized {
     int32_t zero; /* native */
 };
 
-/** With a zero point from each image's range; with 0; as the dequantized numbers. */
+/** With a zero point from each image's range; with 0; as the dequantized numbers. The last two: as
+ *  ONNX. */
 enum ifd_acc_quantize_form {
     IFD_ACC_QUANTIZE_ASYMMETRIC,
     IFD_ACC_QUANTIZE_SYMMETRIC,
-    IFD_ACC_QUANTIZE_AS_FLOATS
+    IFD_ACC_QUANTIZE_AS_FLOATS,
+    IFD_ACC_QUANTIZE_WHOLE,
+    IFD_ACC_QUANTIZE_WHOLE_AS_FLOATS
 };
 
 /** What a conv2d takes: one scale serves all channels, or several. */

@@ -14,7 +14,7 @@
 
 static bool is_dynamic(const struct ifd_node_view *node)
 {
-    return node->input[0].desc->dtype == IFD_F32 && node->input[1].desc->dtype == IFD_S8 &&
+    return node->input[0].desc->dtype == IFD_F32 && ifd_acc_is_q8(node->input[1].desc->dtype) &&
            (node->op == IFD_OP_CONV2D || node->op == IFD_OP_DEPTHWISE_CONV2D ||
             node->op == IFD_OP_FULLY_CONNECTED);
 }
@@ -54,6 +54,12 @@ bool ifd_acc_product_takes(const struct ifd_node_view *node, int32_t activation,
     return true;
 }
 
+/* Of weights as s8. */
+static int32_t native_zero(const struct ifd_desc *weights)
+{
+    return weights->quant.zero_point[0] - (weights->dtype == IFD_U8 ? 128 : 0);
+}
+
 static enum ifd_code init_requant(struct ifd_acc_lowering *lowering,
                                   const struct ifd_node_view *node, int32_t activation,
                                   enum ifd_round round, struct ifd_acc_product *product,
@@ -78,7 +84,7 @@ static enum ifd_code init_requant(struct ifd_acc_lowering *lowering,
             node->input_count > 2 ? (const int32_t *)(const void *)node->input[2].data.data : NULL,
         .in_zero = ifd_acc_zero(input),
         .out_zero = ifd_acc_zero(&node->output[0]),
-        .weight_zero = weights->quant.zero_point[0] - (weights->dtype == IFD_U8 ? 128 : 0),
+        .weight_zero = native_zero(weights),
         .round = is_even                           ? IFD_ROUND_EVEN
                  : lowering->exact || IFD_Q8_EXACT ? round
                                                    : IFD_ROUND_FAST,
@@ -100,6 +106,7 @@ enum ifd_code ifd_acc_product_init(struct ifd_acc_lowering *lowering,
     *ret = (struct ifd_acc_product){
         .is_q8 = ifd_acc_is_q8(node->input[0].desc->dtype),
         .is_dynamic = is_dynamic(node),
+        .is_whole = is_dynamic(node) && ifd_low_rounds_even(node),
         .scales = {.weights = &weights->desc->quant},
         .weights = weights->data.data,
         .weight_bytes = weights->data.size,
@@ -110,7 +117,8 @@ enum ifd_code ifd_acc_product_init(struct ifd_acc_lowering *lowering,
     (void)ifd_low_clamp_f32(activation, &ret->min, &ret->max);
     if (ret->is_dynamic) {
         ret->is_q8 = node->op != IFD_OP_DEPTHWISE_CONV2D;
-        ret->requant = (struct ifd_requant){.round = IFD_ROUND_NONE};
+        ret->requant = (struct ifd_requant){.weight_zero = native_zero(weights->desc),
+                                            .round = IFD_ROUND_NONE};
     } else if (ret->is_q8) {
         return init_requant(lowering, node, activation, round, ret, err);
     }
@@ -119,10 +127,17 @@ enum ifd_code ifd_acc_product_init(struct ifd_acc_lowering *lowering,
     return IFD_OK;
 }
 
-/* Of s8 weights that become floats. */
+/* Of 8-bit weights that become floats. */
 static bool widens(const struct ifd_acc_product *product)
 {
     return product->is_dynamic && !product->is_q8;
+}
+
+int32_t ifd_acc_product_weight(const struct ifd_acc_product *product, size_t i)
+{
+    const uint8_t byte =
+        ((const uint8_t *)product->weights)[i] ^ (product->flip_weights ? 0x80 : 0);
+    return (int8_t)byte - product->requant.weight_zero;
 }
 
 float ifd_acc_product_scale(const struct ifd_acc_product *product, size_t channel)
@@ -197,7 +212,7 @@ const void *ifd_acc_product_weights(const struct ifd_acc_product *product, uint8
     if (widens(product)) { /* channels lie innermost */
         float *to = (float *)(void *)workspace;
         for (size_t i = 0; i < product->weight_bytes; i++) {
-            to[i] = (float)((const int8_t *)product->weights)[i] *
+            to[i] = (float)ifd_acc_product_weight(product, i) *
                     ifd_acc_product_scale(product, i % product->channels);
         }
         return to;

@@ -13,10 +13,10 @@ struct ifd_acc_product {
     const void *weights; /* s8, u8 or f32, as the file has them */
     size_t weight_bytes;
     bool flip_weights; /* u8: become s8 by XOR 0x80 */
-    /** f32 data and s8 weights: each image is quantized first (ops/dynamic.h). conv2d then
-     *  multiplies 8 bits (is_q8) and turns its sums into floats; depthwise_conv2d multiplies
-     *  floats. */
-    bool is_dynamic;
+    /** f32 data and 8-bit weights: each image is quantized first (ops/dynamic.h), or all at once
+     *  (is_whole: rounds_even). conv2d then multiplies 8 bits (is_q8) and turns its sums into
+     *  floats; depthwise_conv2d multiplies floats. */
+    bool is_dynamic, is_whole;
     struct ifd_low_scales scales; /* of f32 data: weights only */
     size_t channels;              /* of the output */
     bool channel_is_last;         /* of the weights; else first */
@@ -28,7 +28,7 @@ struct ifd_acc_product {
 };
 
 /** Can the kernels run it? f32 weights with f32 data, s8 or u8 weights with the same data (with
- *  rounds_even with either), s8 convolutions with f32 data; constant weights and bias; an
+ *  rounds_even with either, also with f32 data), s8 convolutions with f32 data; constant weights and bias; an
  *  activation that is a clamp. */
 bool ifd_acc_product_takes(const struct ifd_node_view *node, int32_t activation,
                            struct ifd_err *reason);
@@ -41,6 +41,8 @@ IFD_NODISCARD enum ifd_code ifd_acc_product_init(struct ifd_acc_lowering *loweri
                                                  enum ifd_round round, struct ifd_acc_product *ret,
                                                  struct ifd_err *err);
 
+/** A number of the weights, of 8 bits, less their zero point. */
+int32_t ifd_acc_product_weight(const struct ifd_acc_product *product, size_t i);
 /** Scale of one channel's weights. */
 float ifd_acc_product_scale(const struct ifd_acc_product *product, size_t channel);
 

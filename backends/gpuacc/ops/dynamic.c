@@ -25,8 +25,8 @@ bool ifd_gpu_dynamic_takes(const struct ifd_node_view *node)
         is_symmetric &= weights->quant.zero_point[i] == 0;
     }
     return node->input[0].desc->dtype == IFD_F32 && has_constant(node, 1, IFD_S8) &&
-           (!has_bias || has_constant(node, 2, IFD_F32)) && weights->quant.count > 0 &&
-           is_symmetric && weights->shape.dim[1] <= DEPTH_MAX &&
+           !attrs->rounds_even && (!has_bias || has_constant(node, 2, IFD_F32)) &&
+           weights->quant.count > 0 && is_symmetric && weights->shape.dim[1] <= DEPTH_MAX &&
            ifd_low_clamp_f32(attrs->activation, &min, &max);
 }
 

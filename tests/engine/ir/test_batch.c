@@ -54,6 +54,30 @@ static void samples_pass_through_reshape_sum_and_softmax(void)
     ifd_arena_finish(&f.arena);
 }
 
+/* Each sample's numbers would depend on the others'. */
+static void samples_that_are_quantized_together_stay_together(void)
+{
+    for (int is_whole = 0; is_whole < 2; is_whole++) {
+        struct fixture f;
+        struct ifd_err err = {0};
+        static const int8_t weights[12] = {1, -2, 3};
+        static const float scale = 0.5f;
+        static const int32_t zero = 0;
+        setup(&f);
+        const uint32_t x = test_graph_f32(&f.graph, "x", SHAPE(1, 6));
+        const uint32_t w = test_graph_f32(&f.graph, "w", SHAPE(2, 6));
+        struct ifd_desc *desc = &f.graph.value[w].desc;
+        desc->dtype = IFD_S8;
+        desc->quant = (struct ifd_quant){.scale = &scale, .zero_point = &zero, .count = 1};
+        const struct ifd_bytes content = {(const uint8_t *)weights, sizeof(weights)};
+        REQUIRE_OK(ifd_graph_set_constant(&f.graph, w, content, 0, &err), &err);
+        test_graph_io(&f.graph, x, test_graph_op2(&f.graph, IFD_OP_FULLY_CONNECTED, x, w, "y"));
+        set_attr(&f, "rounds_even", is_whole);
+        EXPECT_INT(is_free(&f, &err), !is_whole);
+        ifd_arena_finish(&f.arena);
+    }
+}
+
 static void a_clone_at_another_batch_leaves_the_original_alone(void)
 {
     struct fixture f;
@@ -333,6 +357,7 @@ int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
         T(samples_pass_through_reshape_sum_and_softmax),
+        T(samples_that_are_quantized_together_stay_together),
         T(a_clone_at_another_batch_leaves_the_original_alone),
         T(a_reshape_that_moves_the_batch_is_named),
         T(concat_along_the_batch_is_not_free_but_along_channels_is),

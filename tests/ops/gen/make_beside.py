@@ -1,6 +1,6 @@
 """Adds ONNX Runtime's cases to golden files beside this folder whose other cases are LiteRT's:
-layers, sums, products and quantization of 8 bits (rounds_even), extremes of infinities. What other
-scripts wrote there stays; run it after them.
+layers, sums, products and quantization of 8 bits, layers of f32 data with 8-bit weights
+(rounds_even), extremes of infinities. What other scripts wrote there stays; run it after them.
 
     python tests/ops/gen/make_beside.py
 """
@@ -63,6 +63,18 @@ def spread(x, w, depth):
     return float(x) * float(np.mean(w)) * np.sqrt(depth) * 60
 
 
+FLOAT_LAYERS = [("u8", False), ("s8", False), ("s8", True)]
+
+
+def of_floats(op, x, w, sw, zw, bias, **attributes):
+    """The sums of a layer's data, quantized at run time, in floats. Zero points of channels are 0.
+    """
+    q, sx, zx = ort.run("DynamicQuantizeLinear", [x], 3)
+    y, = ort.run(op, [q, w, zx, zw[0]], 1, **attributes)
+    channels = [-1] + [1] * (w.ndim - 2) if op == "ConvInteger" else [-1]
+    return y.astype(np.float32) * (sx * sw).reshape(channels) + bias.reshape(channels)
+
+
 def convolutions(rng, is_depthwise):
     file = []
     windows = [  # input, filter [oc, ic / groups, kh, kw], groups, strides, pads
@@ -92,6 +104,22 @@ def convolutions(rng, is_depthwise):
                   Tensor("s32", data=b, scale=sx * sw, zero_point=[0] * len(sw), constant=True)],
                  tensor(dtype, y.transpose(0, 2, 3, 1), sy, zy), attrs)
     halves(rng, is_depthwise, file)
+    for kind, per_channel in FLOAT_LAYERS:
+        for shape, filter_shape, groups, strides, pads in windows:
+            x = rng.normal(rng.uniform(-1, 1), 1, shape).astype(np.float32)
+            w, sw, zw = weights(rng, kind, filter_shape, filter_shape[0], per_channel)
+            b = rng.normal(0, 1, filter_shape[0]).astype(np.float32)
+            y = of_floats("ConvInteger", x, w, sw, zw, b, group=groups, strides=strides,
+                          pads=pads, kernel_shape=filter_shape[2:])
+            turned = w.transpose((1, 2, 3, 0) if is_depthwise else (0, 2, 3, 1))
+            attrs = {"padding": EXPLICIT, "stride_h": strides[0], "stride_w": strides[1],
+                     "pad_top": pads[0], "pad_left": pads[1], "pad_bottom": pads[2],
+                     "pad_right": pads[3]}
+            case(file, f"ConvInteger f32 {kind} {shape}",
+                 [Tensor("f32", data=x.transpose(0, 2, 3, 1)),
+                  tensor(kind, turned, sw, zw, True, 3 if is_depthwise else 0),
+                  Tensor("f32", data=b, constant=True)],
+                 Tensor("f32", data=y.transpose(0, 2, 3, 1)), attrs)
     return file
 
 
@@ -137,6 +165,17 @@ def fully_connected(rng):
                  [tensor(dtype, x, sx, zx), tensor(kind, w, sw, zw, True),
                   Tensor("s32", data=b, scale=sx * sw, zero_point=[0] * len(sw), constant=True)],
                  tensor(dtype, y, sy, zy), {"keep_dims": True})
+    for kind, per_channel in FLOAT_LAYERS:
+        for shape, units in (([1, 20], 5), ([3, 7, 33], 18), ([2, 4], 3)):
+            x = rng.normal(rng.uniform(-1, 1), 1, shape).astype(np.float32)
+            x = x * 0 if shape == [2, 4] else x
+            w, sw, zw = weights(rng, kind, [units, shape[-1]], units, per_channel)
+            b = rng.normal(0, 1, units).astype(np.float32)
+            y = of_floats("MatMulInteger", x, w.T, sw, zw, b)
+            case(file, f"MatMulInteger f32 {kind} {shape}",
+                 [Tensor("f32", data=x), tensor(kind, w, sw, zw, True),
+                  Tensor("f32", data=b, constant=True)],
+                 Tensor("f32", data=y), {"keep_dims": True})
     return file
 
 
