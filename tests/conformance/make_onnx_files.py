@@ -688,11 +688,49 @@ def narrow():
         print("narrow_" + name.lower())
 
 
+def dynamic_layers():
+    """As ONNX Runtime's quantize_dynamic writes them: data is quantized at run time, and the sums
+    of whole numbers are multiplied by both scales. Two layers share one quantization."""
+    def layer(op, x, name, **attributes):
+        return [node(op, [x + "q", name, x + "z", name + "z"], [name + "i"], **attributes),
+                node("Cast", [name + "i"], [name + "f"], to=1),
+                node("Mul", [x + "s", name + "s"], [name + "p"]),
+                node("Mul", [name + "f", name + "p"], [name + "m"]),
+                node("Add", [name + "m", name + "b"], [name + "y"])]
+
+    def quantize(x):
+        return node("DynamicQuantizeLinear", [x], [x + "q", x + "s", x + "z"])
+
+    def weights(name, data, scale, bias):
+        z = np.array(100, U8) if data.dtype == U8 else np.array(0, S8)
+        return [(name, data), (name + "s", scale), (name + "z", z), (name + "b", bias)]
+
+    write("dynamic_convolutions",
+          [quantize("x"), *layer("ConvInteger", "x", "a", pads=[1, 1, 1, 1]),
+           *layer("ConvInteger", "x", "d", group=4, strides=[2, 1]),
+           *layer("ConvInteger", "x", "g", group=2), node("Relu", ["ay"], ["r"]),
+           quantize("r"), *layer("ConvInteger", "r", "c")],
+          [("x", real(2, 4, 7, 6) + F(0.3))],
+          [*weights("a", stored(U8, 6, 4, 3, 3), F(0.01), real(6, 1, 1)),
+           *weights("d", stored(S8, 4, 1, 3, 3), F(0.02), real(4, 1, 1)),
+           *weights("g", stored(U8, 4, 2, 1, 1), F(0.02), real(4, 1, 1)),
+           *weights("c", stored(U8, 5, 6, 1, 1), F(0.015), real(5, 1, 1))],
+          ("ay", "dy", "gy", "cy"))
+    write("dynamic_products",
+          [quantize("x"), *layer("MatMulInteger", "x", "a"), *layer("MatMulInteger", "x", "c"),
+           *layer("MatMulInteger", "x", "e")],
+          [("x", real(2, 3, 12) - F(0.4))],
+          [*weights("a", stored(S8, 12, 6), (np.abs(real(6)) + F(0.1)) * F(0.01), real(6)),
+           *weights("c", stored(U8, 12, 5), F(0.01), real(5)),
+           *weights("e", stored(U8, 2, 12, 4), F(0.01), real(4))],
+          ("ay", "cy", "ey"))
+
+
 def main():
     FOLDER.mkdir(exist_ok=True)
     for make in (layers, normalizations, attention, blocks, integers, qlinear, ml, narrow,
                  functions, contributed, machines, labels_and_categories, more_trees, caches,
-                 few_bits, others, volumes, turns, regions):
+                 few_bits, others, volumes, turns, regions, dynamic_layers):
         make()
 
 

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "engine/parse/onnx/onnx_impl.h"
+#include "engine/parse/onnx/quantized.h"
 
 static uint32_t widened(struct ifd_builder *b, uint32_t x)
 {
@@ -175,7 +176,10 @@ static uint32_t old_operand(struct ifd_onnx_call *call)
 
 void ifd_onnx_binary(struct ifd_onnx_call *call, int op)
 {
-    call->output[0] = arithmetic(call->b, (enum ifd_op)op, call->input[0], old_operand(call));
+    const uint32_t layer = op == IFD_OP_MUL ? ifd_onnx_dynamic_product(call) : IFD_NONE;
+    call->output[0] = layer != IFD_NONE
+                          ? layer
+                          : arithmetic(call->b, (enum ifd_op)op, call->input[0], old_operand(call));
 }
 
 /* Before opset 7 a list of slopes lay along the channels. */

@@ -1,6 +1,7 @@
-/* DequantizeLinear, an operator, QuantizeLinear: exporters write so what the operator's quantized
- * form means. Found when the last of the three is translated; what the other two have made is read
- * by nobody then, and goes. */
+/* What exporters write in place of an operator's quantized form: DequantizeLinear, the operator,
+ * QuantizeLinear; and DynamicQuantizeLinear, sums of whole numbers, and their product with both
+ * scales. Found when the last node is translated; what the others have made is read by nobody then,
+ * and goes. */
 #include <math.h>
 #include <string.h>
 
@@ -174,4 +175,88 @@ uint32_t ifd_onnx_fused_qdq(struct ifd_onnx_call *call)
            : ifd_str_is(node->op, "Add")    ? fused_binary(&form, node, IFD_OP_ADD)
            : ifd_str_is(node->op, "Mul")    ? fused_binary(&form, node, IFD_OP_MUL)
                                             : IFD_NONE;
+}
+
+/* ---- sums of numbers that are quantized at run time ---- */
+
+static bool is_same(struct ifd_str x, struct ifd_str y)
+{
+    return x.size > 0 && ifd_onnx_order(x, y) == 0;
+}
+
+/* Sums of products with numbers of DynamicQuantizeLinear, turned into floats. Returns the latter,
+ * whose zero point they use, too. */
+static const struct ifd_onnx_node *find_sums(const struct ifd_onnx_call *call, struct ifd_str name,
+                                             const struct ifd_onnx_node **ret_sums)
+{
+    struct ifd_onnx_call cast = *call;
+    cast.node = made_by(call, name, "Cast");
+    if (!cast.node || ifd_onnx_int(&cast, "to", 0) != IFD_ONNX_FLOAT) {
+        return NULL;
+    }
+    const struct ifd_onnx_node *conv = made_by(call, cast.node->input[0], "ConvInteger");
+    const struct ifd_onnx_node *sums =
+        conv ? conv : made_by(call, cast.node->input[0], "MatMulInteger");
+    const struct ifd_onnx_node *quantize =
+        sums && sums->input_count > 2 ? made_by(call, sums->input[0], "DynamicQuantizeLinear")
+                                      : NULL;
+    const bool is_whole = quantize && quantize->output_count == 3 && quantize->input_count == 1 &&
+                          is_same(quantize->output[0], sums->input[0]) &&
+                          is_same(quantize->output[2], sums->input[2]);
+    *ret_sums = sums;
+    return is_whole ? quantize : NULL;
+}
+
+/* The other factor of a product of two. */
+static struct ifd_str other_factor(const struct ifd_onnx_node *product, struct ifd_str factor)
+{
+    return is_same(product->input[0], factor)   ? product->input[1]
+           : is_same(product->input[1], factor) ? product->input[0]
+                                                : (struct ifd_str){0};
+}
+
+/* One scale, or one for each channel, which lie so many dimensions before the end. */
+static bool lie_along(const struct ifd_shape *scales, uint32_t before_end)
+{
+    bool ok = true;
+    for (uint32_t d = 0; d < scales->rank; d++) {
+        ok = ok && (scales->dim[d] == 1 || scales->rank - d == before_end);
+    }
+    return ok;
+}
+
+uint32_t ifd_onnx_dynamic_product(struct ifd_onnx_call *call)
+{
+    struct form form = {.call = *call};
+    for (uint32_t i = 0; i < 2; i++) {
+        const struct ifd_onnx_node *sums = NULL;
+        const struct ifd_onnx_node *quantize = find_sums(call, call->node->input[i], &sums);
+        const struct ifd_onnx_node *scales =
+            quantize ? made_by(call, call->node->input[1 - i], "Mul") : NULL;
+        const struct ifd_str name =
+            scales ? other_factor(scales, quantize->output[1]) : (struct ifd_str){0};
+        if (name.size == 0) {
+            continue;
+        }
+        for (uint32_t k = 0; k < INPUTS_MAX; k++) {
+            form.input[k] = IFD_NONE;
+        }
+        form.input[0] = value_of(call, quantize, 0);
+        form.input[3] = value_of(call, sums, 1);
+        form.input[4] = ifd_onnx_lookup(call->build, name);
+        form.input[5] = value_of(call, sums, 3);
+        form.call.node = sums;
+        form.call.input = form.input;
+        form.call.input_count = 6;
+        if (form.input[0] == IFD_NONE || form.input[3] == IFD_NONE || form.input[4] == IFD_NONE) {
+            return IFD_NONE;
+        }
+        const bool is_conv = ifd_str_is(sums->op, "ConvInteger");
+        const uint32_t rank = ifd_build_desc(call->b, form.input[3])->shape.rank;
+        const struct ifd_shape shape = ifd_build_desc(call->b, form.input[4])->shape;
+        return !lie_along(&shape, is_conv ? rank - 1 : 1) ? IFD_NONE
+               : is_conv                                  ? ifd_onnx_dynamic_conv(&form.call)
+                                                          : ifd_onnx_dynamic_matmul(&form.call);
+    }
+    return IFD_NONE;
 }

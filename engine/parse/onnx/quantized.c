@@ -237,6 +237,14 @@ static uint32_t matmul_integer_to_float(struct ifd_onnx_call *call)
 static uint32_t dynamic_quantize_matmul(struct ifd_onnx_call *call)
 {
     const uint32_t y[3] = {call->input[1], call->input[2], ifd_onnx_input(call, 3)};
+    const uint32_t operand[6] = {call->input[0], IFD_NONE, IFD_NONE, y[0], y[1], y[2]};
+    struct ifd_onnx_call form = *call;
+    form.input = operand;
+    form.input_count = 6;
+    const uint32_t layer = ifd_onnx_dynamic_matmul(&form), bias = ifd_onnx_input(call, 4);
+    if (layer != IFD_NONE) {
+        return bias == IFD_NONE ? layer : ifd_build_binary(call->b, IFD_OP_ADD, layer, bias);
+    }
     uint32_t x[3];
     dynamic_quantize(call->b, call->input[0], x);
     return real_product(call->b, x, y, ifd_onnx_input(call, 4));

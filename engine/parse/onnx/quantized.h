@@ -25,8 +25,16 @@ uint32_t ifd_onnx_stored_matmul(struct ifd_onnx_call *call, int32_t activation);
 uint32_t ifd_onnx_stored_gemm(struct ifd_onnx_call *call, int32_t activation);
 uint32_t ifd_onnx_stored_binary(struct ifd_onnx_call *call, enum ifd_op op, int32_t activation);
 
+/** The same of f32 data: x is input 0; weights, their scales and zero point are inputs 3 to 5. x is
+ *  quantized by DynamicQuantizeLinear, the result is f32. */
+uint32_t ifd_onnx_dynamic_conv(struct ifd_onnx_call *call);
+uint32_t ifd_onnx_dynamic_matmul(struct ifd_onnx_call *call);
+
 /** A QuantizeLinear behind an operator whose inputs are made by DequantizeLinear: that operator on
  *  stored numbers. IFD_NONE if it is another pattern (qdq.c). */
 uint32_t ifd_onnx_fused_qdq(struct ifd_onnx_call *call);
+/** A Mul of the sums of ConvInteger or MatMulInteger, whose data DynamicQuantizeLinear makes, and
+ *  both scales: that operator of f32 data. IFD_NONE if it is another pattern. */
+uint32_t ifd_onnx_dynamic_product(struct ifd_onnx_call *call);
 
 #endif

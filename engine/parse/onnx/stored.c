@@ -1,4 +1,4 @@
-/* Quantized operators as our operators of 8 bits, with the rounding of ONNX Runtime. */
+/* Quantized operators as our operators with weights of 8 bits, with the rounding of ONNX Runtime. */
 #include <math.h>
 #include <string.h>
 
@@ -224,6 +224,41 @@ uint32_t ifd_onnx_stored_gemm(struct ifd_onnx_call *call, int32_t activation)
     const uint32_t weights = layer.weights.value;
     return multiply(call, &layer, is_transposed ? weights : ifd_build_swap(b, weights, 0, 1),
                     activation);
+}
+
+/* ---- layers of f32 data ---- */
+
+uint32_t ifd_onnx_dynamic_conv(struct ifd_onnx_call *call)
+{
+    struct ifd_builder *b = call->b;
+    const struct ifd_shape filter = ifd_build_desc(b, call->input[3])->shape;
+    const struct ifd_desc *x = ifd_build_desc(b, call->input[0]);
+    struct weights weights;
+    const int64_t groups = ifd_onnx_int(call, "group", 1);
+    const bool is_one = groups == 1 || (filter.rank > 1 && filter.dim[1] == 1);
+    if (filter.rank < 3 || filter.rank > 4 || x->dtype != IFD_F32 || !is_one ||
+        !take_weights(call, 3, filter.dim[0], &weights)) {
+        return IFD_NONE;
+    }
+    const struct ifd_onnx_stored stored = {.filter = weights.desc, .output = {.dtype = IFD_F32}};
+    return ifd_onnx_convolve(call, call->input[0], weights.value, IFD_NONE, &stored);
+}
+
+uint32_t ifd_onnx_dynamic_matmul(struct ifd_onnx_call *call)
+{
+    struct ifd_builder *b = call->b;
+    const struct ifd_shape y = ifd_build_desc(b, call->input[3])->shape;
+    const struct ifd_desc *x = ifd_build_desc(b, call->input[0]);
+    struct weights weights;
+    if (x->shape.rank < 2 || y.rank != 2 || x->dtype != IFD_F32 ||
+        !take_weights(call, 3, y.dim[1], &weights)) {
+        return IFD_NONE;
+    }
+    const struct ifd_fully_connected_attrs attrs = {.keep_dims = true, .rounds_even = true};
+    const uint32_t input[2] = {call->input[0],
+                               labelled(b, ifd_build_swap(b, weights.value, 0, 1), &weights.desc)};
+    return ifd_build_node(b, IFD_OP_FULLY_CONNECTED, input, 2, &(struct ifd_desc){.dtype = IFD_F32},
+                          &attrs);
 }
 
 /* ---- two tensors ---- */
