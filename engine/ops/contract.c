@@ -120,7 +120,7 @@ static void quantize_asymmetric(struct ifd_contraction *c, const float *x, int64
     }
 }
 
-/* Maps min … max of the numbers and 0 to 0 … 255, less 128, as ONNX defines DynamicQuantizeLinear. */
+/* Maps min … max of the numbers and 0 to 0 … 255, less 128: ONNX's DynamicQuantizeLinear. */
 static void quantize_even(struct ifd_contraction *c, const float *x, int64_t count, float min,
                           float max)
 {

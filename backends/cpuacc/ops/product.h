@@ -28,8 +28,8 @@ struct ifd_acc_product {
 };
 
 /** Can the kernels run it? f32 weights with f32 data, s8 or u8 weights with the same data (with
- *  rounds_even with either, also with f32 data), s8 convolutions with f32 data; constant weights and bias; an
- *  activation that is a clamp. */
+ *  rounds_even with either, also with f32 data), s8 convolutions with f32 data; constant weights
+ *  and bias; an activation that is a clamp. */
 bool ifd_acc_product_takes(const struct ifd_node_view *node, int32_t activation,
                            struct ifd_err *reason);
 

@@ -30,8 +30,8 @@ enum ifd_padding { IFD_PAD_SAME, IFD_PAD_VALID, IFD_PAD_EXPLICIT };
 /** rounds_even, of several operators: 8-bit results are not TFLite's but those of ONNX Runtime
  *  (MlasRequantizeOutput, MlasQLinearAdd, MlasQLinearMul): a float times a factor that is a float,
  *  rounded to the nearest step, halves to the even one. A layer of f32 data and 8-bit weights then
- *  quantizes its whole input at once, as ONNX's DynamicQuantizeLinear does, and takes the weights of
- *  ConvInteger and MatMulInteger: s8 or u8, with one zero point. */
+ *  quantizes its whole input at once, as ONNX's DynamicQuantizeLinear does, and takes the weights
+ *  of ConvInteger and MatMulInteger: s8 or u8, with one zero point. */
 
 /** add, sub, mul, div, minimum, maximum, squared_difference */
 struct ifd_binary_attrs {

@@ -1,4 +1,4 @@
-/* Quantized operators as our operators with weights of 8 bits, with the rounding of ONNX Runtime. */
+/* Quantized operators as operators of ours with 8-bit weights, rounded as ONNX Runtime does it. */
 #include <math.h>
 #include <string.h>
 
