@@ -223,7 +223,8 @@ static enum ifd_code cpuref_run(struct ifd_partition *partition, const struct if
                                       .output = output,
                                       .output_count = partition->output_count,
                                       .scratch =
-                                          (uint8_t *)binding->scratch + partition->pointers_bytes};
+                                          (uint8_t *)binding->scratch + partition->pointers_bytes,
+                                      .texts = binding->texts};
     const enum ifd_code code = partition->def->ref(&call, err);
     if (code != IFD_OK) {
         ifd_err_prefix(err, "%s \"%s\"", partition->def->name, partition->output_name);

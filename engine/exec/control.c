@@ -255,6 +255,7 @@ static enum ifd_code run_graph(const struct ifd_partition *self, int k,
             .team = binding->team,
             .now_ns = binding->now_ns,
             .deadline_ns = binding->deadline_ns,
+            .texts = binding->texts,
         };
         const enum ifd_code code = part->backend->run(part->compiled, &inner, err);
         if (code != IFD_OK) {

@@ -124,6 +124,7 @@ enum ifd_code ifd_instance_init(struct ifd_instance *instance,
                                       .spare = setup->spare,
                                       .team = ifd_team_part(setup->team, setup->threads),
                                       .cores = setup->cores};
+    ifd_text_store_init(&instance->texts, setup->alloc);
     enum ifd_code code = take_arena(instance, setup, err);
     if (code == IFD_OK) {
         code = take_tables(instance, setup, err);
@@ -150,6 +151,7 @@ void ifd_instance_finish(struct ifd_instance *instance)
     }
     const size_t steps = instance->table_count > 0 ? instance->table[0].executable->step_count : 0;
     ifd_devices_close(instance);
+    ifd_text_store_finish(&instance->texts);
     ifd_release_tensor(instance->alloc, instance->store, instance->store_bytes);
     ifd_release(instance->alloc, instance->store_offset,
                 ((size_t)instance->info->output_count + 1) * sizeof(*instance->store_offset));

@@ -6,6 +6,7 @@
 #include "engine/base/pace.h"
 #include "engine/base/team.h"
 #include "engine/exec/device.h"
+#include "engine/exec/texts.h"
 
 /** Batch sizes for which a model with a free batch is planned: every size up to IFD_BATCH_DENSE,
  *  and the powers of two above. Another size takes several runs (45 = 32 + 13): no sample is
@@ -84,6 +85,8 @@ struct ifd_instance {
 
     void **input, **output; /* per port: where the present run reads and writes it */
     bool is_split;          /* the present batch takes several runs */
+
+    struct ifd_text_store texts; /* that the last run made */
 
     bool profile;
     uint64_t *step_ns; /* per step of table[0] */

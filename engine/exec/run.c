@@ -1,5 +1,5 @@
 /* A run: binds the callers' tensors, runs the partitions, collects the results. Allocates nothing,
- * unless it brings shapes that are not planned yet, or a device was lost. */
+ * unless it brings shapes that are not planned yet, it makes texts, or a device was lost. */
 #include "engine/exec/exec_impl.h"
 
 #include "engine/base/clock.h"
@@ -16,7 +16,7 @@ static uint64_t *counters_of(const struct ifd_instance *instance,
     return instance->step_ns + counted->first_step;
 }
 
-static enum ifd_code run_on_host(const struct ifd_instance *instance,
+static enum ifd_code run_on_host(struct ifd_instance *instance,
                                  const struct ifd_instance_table *table, uint32_t p,
                                  const struct ifd_team *team, uint64_t deadline_ns,
                                  struct ifd_err *err)
@@ -30,6 +30,7 @@ static enum ifd_code run_on_host(const struct ifd_instance *instance,
         .step_ns = counters_of(instance, table->executable, p),
         .now_ns = ifd_monotonic_ns,
         .deadline_ns = deadline_ns,
+        .texts = &instance->texts.base,
     };
     return part->backend->run(part->compiled, &binding, err);
 }
@@ -113,6 +114,7 @@ static enum ifd_code run_bound(struct ifd_instance *instance, const struct ifd_i
     }
     enum ifd_code code = ifd_io_check(instance, io, io_count, &callers.batch, err);
     int64_t done = 0;
+    ifd_text_store_reset(&instance->texts);
     while (code == IFD_OK && done < callers.batch) {
         struct ifd_instance_table *table = choose(instance, callers.batch - done);
         const struct ifd_chunk chunk = {.first = done, .count = table->executable->batch};

@@ -211,6 +211,9 @@ enum ifd_code ifd_model_describe(struct ifd_model *model, const struct ifd_parse
     model->info.output_count = graph->output_count;
     model->info.state_count = parsed->state_count;
     model->info.node_count = graph->node_count;
+    for (uint32_t n = 0; n < graph->node_count; n++) {
+        model->info.makes_texts |= ifd_op_def(graph->node[n].op)->makes_texts;
+    }
     for (uint32_t v = 0; v < graph->value_count; v++) {
         model->info.constant_bytes += graph->value[v].data.size;
     }

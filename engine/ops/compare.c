@@ -7,6 +7,7 @@
 
 #include "engine/ops/infer_util.h"
 #include "engine/ops/ref_util.h"
+#include "engine/ops/text.h"
 
 /* Fraction bits of a quantized number while it is compared. */
 #define LEFT_SHIFT 8
@@ -69,13 +70,6 @@ static int order_f64(double a, double b)
     return a < b ? -1 : a > b;
 }
 
-static int order_text(struct ifd_str a, struct ifd_str b)
-{
-    const size_t size = a.size < b.size ? a.size : b.size;
-    const int first = size > 0 ? memcmp(a.data, b.data, size) : 0;
-    return first != 0 ? order(first, 0) : order((int64_t)a.size, (int64_t)b.size);
-}
-
 static int32_t scaled(int32_t x, struct ifd_multiplier factor)
 {
     return ifd_requantize_double(x * (1 << LEFT_SHIFT), factor);
@@ -93,7 +87,8 @@ static int compare(const struct comparison *c, const void *a, int64_t i, const v
     case IFD_BOOL:
         return order(((const uint8_t *)a)[i] != 0, ((const uint8_t *)b)[k] != 0);
     case IFD_STR:
-        return order_text(((const struct ifd_str *)a)[i], ((const struct ifd_str *)b)[k]);
+        return order(ifd_text_order(((const struct ifd_str *)a)[i], ((const struct ifd_str *)b)[k]),
+                     0);
     default:
         if (c->is_stored) {
             return order(((const int16_t *)a)[i], ((const int16_t *)b)[k]);

@@ -44,6 +44,13 @@ static size_t slot_bytes(size_t bytes)
     return (bytes + IFD_TENSOR_PAD + IFD_TENSOR_ALIGN - 1) / IFD_TENSOR_ALIGN * IFD_TENSOR_ALIGN;
 }
 
+/* Has output i texts of a run? */
+static bool makes_texts(const struct engine_runner *runner, uint32_t i)
+{
+    return runner->info->output[i].desc.dtype == IFD_STR &&
+           (runner->info->makes_texts || runner->info->has_open_dims);
+}
+
 /* Lets the engine write into the job's memory, if all sizes are known before the run. */
 static enum ifd_code place_outputs(struct engine_runner *runner, struct ifd_job *job, int64_t batch,
                                    struct ifd_err *err)
@@ -54,7 +61,7 @@ static enum ifd_code place_outputs(struct engine_runner *runner, struct ifd_job 
         job->output[i] = (struct ifd_tensor){0};
         if (job->wanted[i]) {
             size_t bytes = known_bytes(&runner->info->output[i], batch);
-            is_known = is_known && bytes > 0;
+            is_known = is_known && bytes > 0 && !makes_texts(runner, i);
             total += slot_bytes(bytes);
         }
     }
@@ -76,13 +83,38 @@ static enum ifd_code place_outputs(struct engine_runner *runner, struct ifd_job 
     return IFD_OK;
 }
 
+/* Texts that a run makes lie in the instance's memory. */
+static size_t text_bytes(const struct ifd_tensor *tensor)
+{
+    const struct ifd_str *text = tensor->data;
+    size_t bytes = 0;
+    for (size_t i = 0; tensor->dtype == IFD_STR && i < tensor->bytes / sizeof(*text); i++) {
+        bytes += text[i].size;
+    }
+    return bytes;
+}
+
+static void keep_texts(struct ifd_tensor *tensor, char *memory)
+{
+    struct ifd_str *text = tensor->data;
+    for (size_t i = 0; tensor->dtype == IFD_STR && i < tensor->bytes / sizeof(*text); i++) {
+        if (text[i].size > 0) {
+            memcpy(memory, text[i].data, text[i].size);
+        }
+        text[i].data = memory;
+        memory += text[i].size;
+    }
+}
+
 /* Copies outputs out of the instance's memory before the next run overwrites them. */
 static enum ifd_code keep_outputs(struct engine_runner *runner, struct ifd_job *job,
                                   struct ifd_err *err)
 {
     size_t total = 0;
     for (uint32_t i = 0; i < job->output_count; i++) {
-        total += job->wanted[i] ? slot_bytes(job->output[i].bytes) : 0;
+        total += job->wanted[i]
+                     ? slot_bytes(job->output[i].bytes) + slot_bytes(text_bytes(&job->output[i]))
+                     : 0;
     }
     uint8_t *memory = ifd_job_memory(job, total, runner->alloc);
     if (!memory) {
@@ -97,6 +129,9 @@ static enum ifd_code keep_outputs(struct engine_runner *runner, struct ifd_job *
             job->output[i].data = memory;
             job->output[i].capacity = slot_bytes(bytes);
             memory += slot_bytes(bytes);
+            const size_t texts = text_bytes(&job->output[i]);
+            keep_texts(&job->output[i], (char *)memory);
+            memory += slot_bytes(texts);
         }
     }
     return IFD_OK;

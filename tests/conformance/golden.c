@@ -54,6 +54,13 @@ static void store(enum ifd_dtype dtype, void *data, size_t i, const json_t *valu
         ((double *)data)[i] = real_of(value);
         return;
     }
+    if (dtype == IFD_STR) {
+        const size_t size = json_string_length(value);
+        char *text = take(size, 1);
+        memcpy(text, json_string_value(value), size);
+        ((struct ifd_str *)data)[i] = (struct ifd_str){.data = text, .size = size};
+        return;
+    }
     REQUIRE(json_is_integer(value));
     const json_int_t integer = json_integer_value(value);
     const size_t bytes = ifd_dtype_bytes(dtype);
@@ -175,6 +182,11 @@ static void load_case(struct golden_case *golden, enum ifd_op op, const json_t *
 static void free_tensors(struct golden_tensor *tensors, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
+        struct ifd_str *text = tensors[i].data;
+        for (size_t k = 0; tensors[i].desc.dtype == IFD_STR && k < tensors[i].bytes / sizeof(*text);
+             k++) {
+            give_back((char *)(uintptr_t)text[k].data, text[k].size, 1);
+        }
         ifd_release_tensor(ifd_alloc_system(), tensors[i].data, tensors[i].bytes);
         give_back(tensors[i].scale, tensors[i].desc.quant.count, sizeof(float));
         give_back(tensors[i].zero_point, tensors[i].desc.quant.count, sizeof(int32_t));
@@ -243,14 +255,30 @@ static bool is_close(double got, double want, const struct golden_case *golden)
     return fabs(got - want) <= golden->absolute + golden->relative * fabs(want);
 }
 
+static size_t count_wrong_texts(const struct golden_case *golden, uint32_t output, const void *got)
+{
+    const struct ifd_str *w = golden->output[output].data, *g = got;
+    size_t wrong = 0;
+    for (size_t i = 0; i < golden->output[output].bytes / sizeof(*w); i++) {
+        const bool ok = g[i].size == w[i].size &&
+                        (w[i].size == 0 || memcmp(g[i].data, w[i].data, w[i].size) == 0);
+        if (!ok && wrong++ == 0) {
+            (void)fprintf(stderr, "%s: output %u, element %zu: got \"%.*s\", expected \"%.*s\"\n",
+                          golden->name, output, i, (int)g[i].size, g[i].data, (int)w[i].size,
+                          w[i].data);
+        }
+    }
+    return wrong;
+}
+
 void golden_compare(const struct golden_case *golden, uint32_t output, const void *got)
 {
     const struct golden_tensor *want = &golden->output[output];
     const enum ifd_dtype dtype = want->desc.dtype;
     const size_t bytes = dtype == IFD_C64 ? sizeof(float) : ifd_dtype_bytes(dtype);
     const size_t count = want->bytes / bytes;
-    size_t wrong = 0;
-    for (size_t i = 0; i < count; i++) {
+    size_t wrong = dtype == IFD_STR ? count_wrong_texts(golden, output, got) : 0;
+    for (size_t i = 0; dtype != IFD_STR && i < count; i++) {
         const double g = element(dtype, got, i);
         const double w = element(dtype, want->data, i);
         const bool is_wide = dtype == IFD_S64 || dtype == IFD_U64;

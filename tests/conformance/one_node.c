@@ -24,6 +24,7 @@ struct ifd_device *one_node_open(const struct ifd_backend *backend)
 void one_node_init(struct one_node *node, const char *name, enum ifd_op op, const void *attrs)
 {
     *node = (struct one_node){.view = {.node_count = 1}};
+    ifd_text_store_init(&node->texts, ifd_alloc_system());
     node->node.view = (struct ifd_node_view){
         .name = name, .op = op, .attrs = attrs, .input = node->operand, .output = node->out_desc};
     node->node.input_value = node->input_value;
@@ -81,7 +82,8 @@ static void run_on_host(struct one_node *node, const struct ifd_backend *backend
     const struct ifd_binding binding = {.input = node->input,
                                         .output = (void *const *)node->output,
                                         .scratch = scratch,
-                                        .team = team};
+                                        .team = team,
+                                        .texts = &node->texts.base};
     EXPECT_CODE(backend->run(partition, &binding, &err), IFD_OK, &err);
     ifd_release_tensor(ifd_alloc_system(), scratch, scratch_bytes);
 }
@@ -211,4 +213,5 @@ void one_node_finish(struct one_node *node)
     for (uint32_t i = 0; i < node->view.output_count; i++) {
         ifd_release_tensor(ifd_alloc_system(), node->output[i], node->output_bytes[i]);
     }
+    ifd_text_store_finish(&node->texts);
 }

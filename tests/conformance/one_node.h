@@ -4,6 +4,7 @@
 #define INFERD_TESTS_CONFORMANCE_ONE_NODE_H
 
 #include "engine/base/team.h"
+#include "engine/exec/texts.h"
 #include "inferd/backend.h"
 
 #define ONE_NODE_OPERANDS 24
@@ -18,6 +19,7 @@ struct one_node {
     const void *input[ONE_NODE_OPERANDS];
     uint8_t *output[ONE_NODE_OPERANDS];
     size_t output_bytes[ONE_NODE_OPERANDS];
+    struct ifd_text_store texts;
 };
 
 /** A device without options; where there is none, the test is skipped. */

@@ -5,6 +5,7 @@
 #include "backends/builtin.h"
 #include "engine/base/cpu.h"
 #include "engine/base/quota.h"
+#include "engine/exec/texts.h"
 #include "engine/ir/attrs.h"
 #include "engine/ir/shape.h"
 #include "tests/conformance/golden.h"
@@ -108,8 +109,15 @@ static void random_quant(struct ifd_desc *desc, float scale[8], int32_t zero_poi
 /** Content that shape rules and kernels may read: mostly small numbers. */
 static void random_content(enum ifd_dtype dtype, void *data, size_t bytes)
 {
+    static const struct ifd_str text[] = {{"", 0},    {"a", 1},      {"\xc3\xa9 b,", 5},
+                                          {"[a-", 3}, {"(a|b)*", 6}, {"\xff\xc3", 2},
+                                          {".+", 2},  {"17", 2}};
     const size_t element = ifd_dtype_bytes(dtype);
     for (size_t i = 0; i < bytes / element; i++) {
+        if (dtype == IFD_STR) {
+            ((struct ifd_str *)data)[i] = text[test_random_int(&rng, 0, 7)];
+            continue;
+        }
         const float real = chance(97) ? test_random_f32(&rng, -8, 8) : chance(50) ? NAN : 1e38f;
         const int64_t integer =
             chance(99) ? test_random_int(&rng, 0, 4) : (int64_t)test_random_u64(&rng);
@@ -383,6 +391,8 @@ static void compute(const struct trial *trial, const struct ifd_op_def *def,
         output[i] = ifd_acquire_zeroed(ifd_alloc_system(), out_bytes[i] > 0 ? out_bytes[i] : 1, 1);
         REQUIRE(output[i]);
     }
+    struct ifd_text_store texts;
+    ifd_text_store_init(&texts, ifd_alloc_system());
     void *scratch = ifd_acquire_tensor(ifd_alloc_system(), scratch_bytes);
     REQUIRE(scratch);
     const struct ifd_ref_call call = {.attrs = trial->attrs,
@@ -392,12 +402,14 @@ static void compute(const struct trial *trial, const struct ifd_op_def *def,
                                       .out = out_desc,
                                       .output = output,
                                       .output_count = trial->output_count,
-                                      .scratch = scratch};
+                                      .scratch = scratch,
+                                      .texts = &texts.base};
     const enum ifd_code code = def->ref(&call, &err);
     EXPECT(code == IFD_OK || code == IFD_INVALID);
     if (fast.backend && code == IFD_OK) {
         compute_fast(trial, output);
     }
+    ifd_text_store_finish(&texts);
     ifd_release_tensor(ifd_alloc_system(), scratch, scratch_bytes);
     for (uint32_t i = 0; i < trial->output_count; i++) {
         ifd_release(ifd_alloc_system(), output[i], out_bytes[i] > 0 ? out_bytes[i] : 1);

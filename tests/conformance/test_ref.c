@@ -1,4 +1,5 @@
 /* Reference kernels against the golden cases of the file named on the command line. */
+#include "engine/exec/texts.h"
 #include "engine/ir/shape.h"
 #include "tests/conformance/golden.h"
 #include "tests/support/test.h"
@@ -105,6 +106,8 @@ static void run_ref(struct call *call, const struct golden_case *golden, bool in
         }
     }
     const size_t bytes = scratch_bytes(call, golden);
+    struct ifd_text_store texts;
+    ifd_text_store_init(&texts, ifd_alloc_system());
     void *scratch = ifd_acquire_tensor(ifd_alloc_system(), bytes);
     REQUIRE(scratch);
     const struct ifd_ref_call ref_call = {.attrs = golden->attrs,
@@ -114,7 +117,8 @@ static void run_ref(struct call *call, const struct golden_case *golden, bool in
                                           .out = call->out,
                                           .output = call->output,
                                           .output_count = golden->output_count,
-                                          .scratch = scratch};
+                                          .scratch = scratch,
+                                          .texts = &texts.base};
     struct ifd_err err = {0};
     EXPECT_CODE(ifd_op_def(golden->op)->ref(&ref_call, &err), IFD_OK, &err);
     ifd_release_tensor(ifd_alloc_system(), scratch, bytes);
@@ -124,6 +128,7 @@ static void run_ref(struct call *call, const struct golden_case *golden, bool in
             free_copy(call->output[i], golden->output[i].bytes);
         }
     }
+    ifd_text_store_finish(&texts);
 }
 
 static void run_case(struct golden_case *golden, void *context)

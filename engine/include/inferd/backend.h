@@ -166,6 +166,7 @@ struct ifd_binding {
     uint64_t *step_ns;        /* NULL, or step_count counters to which each step adds its time */
     uint64_t (*now_ns)(void); /* clock for step_ns */
     uint64_t deadline_ns;     /* of this clock, for loops; 0: none */
+    struct ifd_texts *texts;  /* for texts that the partition makes */
 };
 
 /* ---- a device with memory of its own ---- */

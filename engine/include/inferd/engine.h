@@ -230,6 +230,8 @@ struct ifd_model_info {
      *  model for the shapes of a request when it meets them first, and keeps the plans of the
      *  latest ones (shape_bytes). No port is batched. */
     bool has_open_dims;
+    /** Its outputs may hold texts of the run, which last until the next one of the instance. */
+    bool makes_texts;
     size_t constant_bytes; /* weights in the file and packed ones */
     size_t packed_bytes;   /* of these, the packed ones: memory beside the file */
     size_t released_bytes; /* went back to the system (releases_weights); not in constant_bytes */
@@ -289,7 +291,8 @@ struct ifd_io {
 };
 
 /** Runs io_count requests as one batch; their batches add up to at most max_batch. More than one
- *  request needs a model whose batch_is_free. Allocates nothing.
+ *  request needs a model whose batch_is_free. Allocates nothing, but for texts that the model
+ *  makes: those of an output last until the next run.
  *  Errors: INVALID (wrong count, type, shape, size: names the tensor), TOO_LARGE, a backend's
  *  error. Outputs in the caller's memory are undefined then. */
 IFD_NODISCARD enum ifd_code ifd_instance_run(struct ifd_instance *instance, const struct ifd_io *io,

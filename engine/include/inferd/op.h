@@ -73,6 +73,12 @@ struct ifd_infer {
     uint32_t output_count;
 };
 
+/** Memory of the texts that a run makes. It lasts until the next run of the same instance. */
+struct ifd_texts {
+    /** NULL: there is no memory, or the run has made as many as it may. */
+    char *(*take)(struct ifd_texts *texts, size_t bytes);
+};
+
 /** A call of the reference kernel.
  *
  *  input[i]:  content of input i, NULL if absent; output[i]: where output i goes. No output
@@ -81,7 +87,8 @@ struct ifd_infer {
  *  in/out:    their descriptions, all dimensions known; in[i] is NULL if input i is absent (the
  *             content of an empty tensor may be NULL too).
  *  scratch:   scratch_bytes as the definition's scratch() asked for, aligned to IFD_TENSOR_ALIGN;
- *             content undefined. */
+ *             content undefined.
+ *  texts:     where texts go that the kernel makes; NULL: it cannot make any. */
 struct ifd_ref_call {
     const void *attrs;
     const struct ifd_desc *const *in;
@@ -91,6 +98,7 @@ struct ifd_ref_call {
     void *const *output;
     uint32_t output_count;
     void *scratch;
+    struct ifd_texts *texts;
 };
 
 /** How an operator treats dimension 0 when a model that was written for one batch size is planned
@@ -194,6 +202,9 @@ struct ifd_op_def {
 
     /** Reads the description of its inputs, never their content. */
     bool reads_shape_only;
+
+    /** Writes bytes of texts that no input and no constant has: into ifd_ref_call.texts. */
+    bool makes_texts;
 
     /** Its result is a decision (which boxes overlap): one step of rounding in its inputs can
      *  change it. A model with this operator is computed with exact kernels. */

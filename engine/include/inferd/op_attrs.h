@@ -426,6 +426,47 @@ struct ifd_svdf_attrs {
     int32_t rank;
 };
 
+/* Texts are UTF-8. A pattern is a regular expression (engine/base/regex.h), a constant. */
+
+/** text_case: every letter of a text in one case. */
+struct ifd_text_case_attrs {
+    bool is_upper;
+};
+
+/** text_join has no attributes: a text of input 0 and one of input 1, one behind the other; they
+ *  broadcast. text_cast has none either: numbers (f32, s64) as texts, texts as numbers. text_match
+ *  has none: does pattern [1] match each text as a whole? */
+
+/** What parts a text: TOKENS: what pattern [1] matches; SEPARATORS: patterns [n], one after the
+ *  other; CHARACTERS: nothing, each is a part; WORDS: blanks; DELIMITER: the text [1]. */
+enum ifd_text_parts {
+    IFD_TEXT_TOKENS,
+    IFD_TEXT_SEPARATORS,
+    IFD_TEXT_CHARACTERS,
+    IFD_TEXT_WORDS,
+    IFD_TEXT_DELIMITER
+};
+
+/** text_count: texts, patterns (absent where parts needs none) → how many parts each has, s64.
+ *  text_split: texts [...], patterns, a text [1] → the parts [..., room]; behind the last one the
+ *  text [1]. marks: U+0002 in front, U+0003 at the end are two more. */
+struct ifd_text_split_attrs {
+    int32_t parts;  /* enum ifd_text_parts */
+    int32_t least;  /* characters of a part; shorter ones go */
+    int32_t splits; /* WORDS, DELIMITER: at most; the rest is the last part. -1: any */
+    int32_t room;   /* of text_split */
+    bool marks;
+};
+
+/** ngrams: elements [rows, size] (texts or s64), grams of one length after the other [n] (their
+ *  elements, in ascending order within a length), where each length begins s64 [lengths], column
+ *  of each gram s64, its weight f32 → [rows, width] f32: how often each gram occurs, times its
+ *  weight. Elements of a gram are up to skips + 1 apart, all at the same distance. */
+struct ifd_ngrams_attrs {
+    int32_t width, min_length, max_length, skips;
+    bool is_flag; /* 1 for any number of times */
+};
+
 #ifdef __cplusplus
 }
 #endif

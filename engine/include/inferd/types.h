@@ -42,8 +42,8 @@ extern "C" {
 /** Element types: X(id, name in text and dumps, bytes of one element, name on the wire).
  *
  *  The enum's numbers are part of the plugin ABI: append only. C64 is a pair of F32 (real,
- *  imaginary). An element of STR is a struct ifd_str; the engine passes it through and does not
- *  compute with it. */
+ *  imaginary). An element of STR is a struct ifd_str; only the operators of texts look at its
+ *  bytes. */
 #define IFD_DTYPES(X)                                                                              \
     X(F32, "f32", 4, "FP32")                                                                       \
     X(F16, "f16", 2, "FP16")                                                                       \

@@ -5,8 +5,7 @@
 
 static const struct ifd_desc s64 = {.dtype = IFD_S64};
 
-/* [rank, count]: a column of coordinates for each element of x that is not 0. */
-static uint32_t non_zero(struct ifd_onnx_call *call, uint32_t x)
+uint32_t ifd_onnx_found_elements(struct ifd_onnx_call *call, uint32_t x)
 {
     const struct ifd_desc output[2] = {s64, s64};
     uint32_t found[2];
@@ -20,7 +19,7 @@ static uint32_t non_zero(struct ifd_onnx_call *call, uint32_t x)
 void ifd_onnx_non_zero(struct ifd_onnx_call *call, int unused)
 {
     (void)unused;
-    call->output[0] = non_zero(call, call->input[0]);
+    call->output[0] = ifd_onnx_found_elements(call, call->input[0]);
 }
 
 /* The slices along an axis where the condition holds; of all elements without one. */
@@ -35,7 +34,8 @@ void ifd_onnx_compress(struct ifd_onnx_call *call, int unused)
     if (has_axis) {
         attrs.axis = (int32_t)ifd_build_axis(b, ifd_onnx_int(call, "axis", 0), shape.rank);
     }
-    const uint32_t found = non_zero(call, ifd_build_reshape(b, call->input[1], all, 1));
+    const uint32_t found =
+        ifd_onnx_found_elements(call, ifd_build_reshape(b, call->input[1], all, 1));
     const uint32_t input[2] = {
         has_axis ? call->input[0] : ifd_build_reshape(b, call->input[0], all, 1),
         ifd_build_reshape(b, found, &ifd_build_desc(b, found)->shape.dim[1], 1)};

@@ -77,6 +77,10 @@ static uint32_t cast_as(struct ifd_onnx_call *call, uint32_t x, int64_t type)
     if (!ifd_onnx_port_dtype(type, &dtype)) {
         return ifd_build_fail(b, IFD_UNSUPPORTED, "a cast to element type %lld", (long long)type);
     }
+    if (dtype == IFD_STR || ifd_build_desc(b, x)->dtype == IFD_STR) {
+        dtype = ifd_onnx_is_real(dtype) ? IFD_F32 : dtype;
+        return ifd_onnx_text_cast(b, x, dtype);
+    }
     x = ifd_build_cast(b, x, dtype); /* rounds, where the type is a narrow one of floats */
     return ifd_onnx_is_real(dtype) ? ifd_build_cast(b, x, IFD_F32) : x;
 }
@@ -110,8 +114,11 @@ void ifd_onnx_cast_like(struct ifd_onnx_call *call, int unused)
     (void)unused;
     const enum ifd_dtype dtype = ifd_build_desc(call->b, call->input[1])->dtype;
     const int64_t type = ifd_onnx_narrow_type(call, 1);
-    call->output[0] = type != 0 ? ifd_onnx_narrowed(call, call->input[0], type)
-                                : ifd_build_cast(call->b, call->input[0], dtype);
+    call->output[0] =
+        type != 0 ? ifd_onnx_narrowed(call, call->input[0], type)
+        : dtype == IFD_STR || ifd_build_desc(call->b, call->input[0])->dtype == IFD_STR
+            ? ifd_onnx_text_cast(call->b, call->input[0], dtype)
+            : ifd_build_cast(call->b, call->input[0], dtype);
 }
 
 void ifd_onnx_is_nan(struct ifd_onnx_call *call, int unused)

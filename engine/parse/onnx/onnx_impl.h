@@ -174,8 +174,19 @@ void ifd_onnx_non_zero(struct ifd_onnx_call *call, int unused);
 void ifd_onnx_unique(struct ifd_onnx_call *call, int unused);
 
 /* text.c */
-#define IFD_ONNX_GRAM_MAX 16 /* length of an n-gram */
 void ifd_onnx_tf_idf(struct ifd_onnx_call *call, int unused);
+
+/* strings.c */
+void ifd_onnx_regex_full_match(struct ifd_onnx_call *call, int unused);
+void ifd_onnx_string_concat(struct ifd_onnx_call *call, int unused);
+void ifd_onnx_string_normalizer(struct ifd_onnx_call *call, int unused);
+void ifd_onnx_string_split(struct ifd_onnx_call *call, int unused);
+void ifd_onnx_tokenizer(struct ifd_onnx_call *call, int unused);
+/** A text as a number, or a number as a text: x or to is STR. */
+uint32_t ifd_onnx_text_cast(struct ifd_builder *b, uint32_t x, enum ifd_dtype to);
+/* found.c */
+/** [rank, count]: a column of coordinates for each element of x that is not 0. */
+uint32_t ifd_onnx_found_elements(struct ifd_onnx_call *call, uint32_t x);
 
 /* training.c */
 enum ifd_onnx_training { IFD_ONNX_ADAGRAD, IFD_ONNX_ADAM, IFD_ONNX_MOMENTUM };

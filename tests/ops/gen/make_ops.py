@@ -24,6 +24,8 @@ RANGE = {"u8": (0, 255), "s8": (-128, 127), "s16": (-32768, 32767), "s32": (-(2*
 
 
 def number(x):
+    if isinstance(x, str):
+        return x
     if isinstance(x, np.float64):
         return float(x)
     if isinstance(x, (np.floating, float)):
@@ -42,7 +44,8 @@ def tensor_json(t):
     if t is None:
         return None
     parts = {"f16": np.uint16, "c64": np.float32}
-    data = np.ascontiguousarray(t.data).view(parts.get(t.dtype, t.data.dtype))
+    data = np.ascontiguousarray(t.data)
+    data = data.view(parts[t.dtype]) if t.dtype in parts else data
     out = {"dtype": t.dtype, "shape": [int(d) for d in t.shape]}
     if t.scale is not None:
         out["scale"] = t.scale
