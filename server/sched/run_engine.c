@@ -83,7 +83,7 @@ static enum ifd_code place_outputs(struct engine_runner *runner, struct ifd_job 
     return IFD_OK;
 }
 
-/* Texts that a run makes lie in the instance's memory. */
+/* Room for the texts of a tensor: those that a run makes lie in the instance's memory. */
 static size_t text_bytes(const struct ifd_tensor *tensor)
 {
     const struct ifd_str *text = tensor->data;
@@ -91,7 +91,7 @@ static size_t text_bytes(const struct ifd_tensor *tensor)
     for (size_t i = 0; tensor->dtype == IFD_STR && i < tensor->bytes / sizeof(*text); i++) {
         bytes += text[i].size;
     }
-    return bytes;
+    return bytes > 0 ? slot_bytes(bytes) : 0;
 }
 
 static void keep_texts(struct ifd_tensor *tensor, char *memory)
@@ -112,9 +112,8 @@ static enum ifd_code keep_outputs(struct engine_runner *runner, struct ifd_job *
 {
     size_t total = 0;
     for (uint32_t i = 0; i < job->output_count; i++) {
-        total += job->wanted[i]
-                     ? slot_bytes(job->output[i].bytes) + slot_bytes(text_bytes(&job->output[i]))
-                     : 0;
+        total +=
+            job->wanted[i] ? slot_bytes(job->output[i].bytes) + text_bytes(&job->output[i]) : 0;
     }
     uint8_t *memory = ifd_job_memory(job, total, runner->alloc);
     if (!memory) {
@@ -131,7 +130,7 @@ static enum ifd_code keep_outputs(struct engine_runner *runner, struct ifd_job *
             memory += slot_bytes(bytes);
             const size_t texts = text_bytes(&job->output[i]);
             keep_texts(&job->output[i], (char *)memory);
-            memory += slot_bytes(texts);
+            memory += texts;
         }
     }
     return IFD_OK;
