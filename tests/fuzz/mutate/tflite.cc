@@ -528,17 +528,17 @@ extern "C" size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max
         return LLVMFuzzerMutate(data, size, max_size);
     }
     const size_t what = random(4);
-    if (what > 0) {
-        for (size_t i = 1 + random(3); i > 0; i--) {
-            change_graph(random, *model);
-        }
-        const size_t written = write_model(*model, random, data, max_size);
-        size = written > 0 ? written : size;
+    for (size_t i = what > 0 ? 1 + random(3) : 0; i > 0; i--) {
+        change_graph(random, *model);
     }
-    if (what < 2) {
+    const size_t written = write_model(*model, random, data, max_size);
+    if (written == 0) {
+        return size;
+    }
+    if (what < 2) { // after it was written: a union of the input may have a value and no type
         change_numbers(random, data);
     }
-    return size;
+    return written;
 }
 
 extern "C" size_t LLVMFuzzerCustomCrossOver(const uint8_t *data, size_t size, const uint8_t *other,
