@@ -168,8 +168,11 @@ static enum ifd_code text_cast_infer(const struct ifd_infer *in, struct ifd_desc
     const struct ifd_op_def *def = &ifd_op_text_cast;
     const enum ifd_dtype to = output[0].dtype;
     const enum ifd_code code = same_infer(def, in, output, to, err);
-    const bool is_text = in->input_count > 0 && in->input[0].desc->dtype == IFD_STR;
-    if (code == IFD_OK && (is_text ? (TYPES_NUMBER & IFD_BIT(to)) == 0 : to != IFD_STR)) {
+    if (code != IFD_OK) {
+        return code;
+    }
+    const bool is_text = in->input[0].desc->dtype == IFD_STR;
+    if (is_text ? (TYPES_NUMBER & IFD_BIT(to)) == 0 : to != IFD_STR) {
         return ifd_fail(err, IFD_INVALID, "text_cast: %s to %s, expected one text and one number",
                         ifd_dtype_name(in->input[0].desc->dtype), ifd_dtype_name(to));
     }

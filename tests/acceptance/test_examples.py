@@ -14,9 +14,8 @@ from tritonclient.utils import InferenceServerException
 import support
 
 # What a refusal must name; the models of SERVED have to be served.
-SERVED = {"simple", "simple_int8", "simple_sequence", "simple_dyna_sequence"}
+SERVED = {"simple", "simple_int8", "simple_sequence", "simple_dyna_sequence", "simple_string"}
 REFUSED = {
-    "simple_string": "cast: input 0 of type str",
     "simple_identity": "python",
 }
 
@@ -64,6 +63,24 @@ class Examples(unittest.TestCase):
         text.set_data_from_numpy(np.array([[b"one", b"\xff\x00two"]], dtype=np.object_))
         answer = client.infer("simple_identity", [text]).as_numpy("OUTPUT0")
         self.assertEqual(answer.tolist(), [[b"one", b"\xff\x00two"]])
+
+    def test_texts_are_added_as_in_the_client_s_example(self):
+        _, client = self.serve(support.shared("models/triton_examples"))
+        numbers = np.arange(16).reshape(1, 16)
+        for binary in (True, False):
+            tensors = [triton.InferInput(n, [1, 16], "BYTES") for n in ("INPUT0", "INPUT1")]
+            for tensor, values in zip(tensors, (numbers, np.full((1, 16), 1))):
+                texts = np.array([str(x).encode() for x in values.flat], np.object_)
+                tensor.set_data_from_numpy(texts.reshape(1, 16), binary_data=binary)
+            wanted = [triton.InferRequestedOutput(f"OUTPUT{i}", binary_data=binary) for i in (0, 1)]
+            answer = client.infer("simple_string", tensors, outputs=wanted)
+            for i, values in enumerate((numbers + 1, numbers - 1)):
+                got = [int(text) for text in answer.as_numpy(f"OUTPUT{i}").flat]
+                self.assertEqual(got, values.ravel().tolist())
+        tensors[0].set_data_from_numpy(np.full((1, 16), b"one", np.object_))
+        with self.assertRaises(InferenceServerException) as caught:
+            client.infer("simple_string", tensors)
+        self.assertIn("one", str(caught.exception))
 
     def send(self, client, model, id, value, **flags):
         tensor = triton.InferInput("INPUT", [1, 1], "INT32")
