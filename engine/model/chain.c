@@ -154,7 +154,7 @@ static enum ifd_code take_element(struct ifd_shapes_of *shapes, const struct ifd
 {
     struct ifd_kept *kept = &shapes->kept;
     const bool begins = value->list == IFD_CUT_LIST_BEGINS;
-    const size_t growth = ifd_kept_growth(kept, value->id, begins, tensor->bytes);
+    const size_t growth = ifd_kept_growth(kept, value->id, begins, tensor);
     const size_t limit = shapes->model->shape_bytes;
     const struct ifd_tensor element = *tensor;
     *ret_is_whole = is_over(&shapes->present);
@@ -166,6 +166,29 @@ static enum ifd_code take_element(struct ifd_shapes_of *shapes, const struct ifd
     }
     const enum ifd_code code = ifd_kept_append(kept, value->id, begins, &element, err);
     return code == IFD_OK && *ret_is_whole ? ifd_kept_take(kept, value->id, tensor, err) : code;
+}
+
+/* Is it one that the next run of a plan overwrites? Texts that a link makes or hands on lie in the
+ * memory of any plan, wherever their tensor is. */
+static bool is_fleeting(const struct ifd_cut_value *value, const struct ifd_tensor *tensor)
+{
+    return value->is_variable ||
+           (value->source == IFD_CUT_OUTPUT && tensor->dtype == IFD_STR && tensor->bytes > 0);
+}
+
+/* One text may be many elements: their copies have the limit of lists. */
+static enum ifd_code keep(struct ifd_shapes_of *shapes, struct ifd_tensor *tensor,
+                          struct ifd_err *err)
+{
+    const size_t limit = shapes->model->shape_bytes, bytes = ifd_kept_bytes_of(tensor);
+    if (tensor->dtype == IFD_STR &&
+        (shapes->kept.bytes > limit || bytes > limit - shapes->kept.bytes)) {
+        return ifd_fail(err, IFD_TOO_LARGE,
+                        "a run keeps %zu bytes and %zu more of texts, the limit of an instance is "
+                        "%zu",
+                        shapes->kept.bytes, bytes, limit);
+    }
+    return ifd_kept_copy(&shapes->kept, tensor, err);
 }
 
 static enum ifd_code take_value(struct ifd_shapes_of *shapes, const struct ifd_io *io,
@@ -186,8 +209,9 @@ static enum ifd_code take_value(struct ifd_shapes_of *shapes, const struct ifd_i
                                         .desc = {.dtype = tensor->dtype, .shape = tensor->shape},
                                         .is_constant = tensor->bytes == 0};
     }
-    if (code == IFD_OK && value->is_variable && !to->is_constant) {
-        code = ifd_kept_copy(&shapes->kept, tensor, err);
+    if (code == IFD_OK && value->list == IFD_CUT_NO_LIST && !to->is_constant &&
+        is_fleeting(value, tensor)) {
+        code = keep(shapes, tensor, err);
     }
     shapes->live_count += is_whole && !to->is_constant ? 1 : 0;
     resume->value_count += is_whole ? 1 : 0;
@@ -323,7 +347,7 @@ static enum ifd_code begin_key(struct ifd_shapes_of *shapes, const struct ifd_io
 
 static void begin_run(struct ifd_shapes_of *shapes)
 {
-    shapes->run = ++shapes->steps;
+    shapes->steps++;
     shapes->chain = shapes->made = 0;
     shapes->live = NULL;
     shapes->live_count = 0;

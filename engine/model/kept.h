@@ -11,11 +11,12 @@ struct ifd_kept_block {
     size_t bytes;
 };
 
-/** Elements of one shape, one behind the other. */
+/** Elements of one shape, one behind the other, each followed by its texts. */
 struct ifd_kept_list {
     uint64_t id;
     enum ifd_dtype dtype;
     struct ifd_shape shape; /* of an element */
+    size_t element_bytes;   /* without its texts */
     uint8_t *data;
     int64_t count;
     size_t bytes, capacity;
@@ -32,14 +33,17 @@ struct ifd_kept {
 /** Releases everything; the object can be used again. */
 void ifd_kept_clear(struct ifd_kept *kept);
 
-/** Copies the content of a tensor, which then lies in a block. Errors: NOMEM. */
+/** Memory that a copy of a tensor takes, with its texts; SIZE_MAX: too much. */
+size_t ifd_kept_bytes_of(const struct ifd_tensor *tensor);
+/** Copies the content of a tensor, which then lies in a block with its texts. Errors: NOMEM. */
 IFD_NODISCARD enum ifd_code ifd_kept_copy(struct ifd_kept *kept, struct ifd_tensor *tensor,
                                           struct ifd_err *err);
 /** Releases the blocks that none of the tensors lies in. */
 void ifd_kept_sweep(struct ifd_kept *kept, const struct ifd_tensor *tensor, size_t count);
 
-/** Memory that appending so much takes. */
-size_t ifd_kept_growth(const struct ifd_kept *kept, uint64_t id, bool begins, size_t bytes);
+/** Memory that appending an element takes. */
+size_t ifd_kept_growth(const struct ifd_kept *kept, uint64_t id, bool begins,
+                       const struct ifd_tensor *element);
 /** Adds an element to a list. begins: to an empty one. Errors: INVALID (another shape than those
  *  before), NOMEM. */
 IFD_NODISCARD enum ifd_code ifd_kept_append(struct ifd_kept *kept, uint64_t id, bool begins,

@@ -82,17 +82,6 @@ enum ifd_code ifd_variants_rescue(struct ifd_shapes_of *shapes, const struct ifd
     return code;
 }
 
-/* Texts lie in the memory of the variant that has made them, wherever their tensor is. */
-static bool has_texts(const struct ifd_shapes_of *shapes)
-{
-    for (uint32_t i = 0; i < shapes->live_count; i++) {
-        if (shapes->live[i].dtype == IFD_STR) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* NULL: there is none that may go. */
 static struct ifd_variant *find_oldest(struct ifd_shapes_of *shapes)
 {
@@ -104,8 +93,7 @@ static struct ifd_variant *find_oldest(struct ifd_shapes_of *shapes)
             oldest = variant;
         }
     }
-    const bool is_of_run = oldest && oldest->used >= shapes->run;
-    return is_of_run && has_texts(shapes) ? NULL : oldest;
+    return oldest;
 }
 
 /* What the next variant reads of it is copied: that takes less memory than the variant did. False:

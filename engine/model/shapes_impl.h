@@ -42,9 +42,9 @@ struct ifd_shapes_of {
     struct ifd_kept kept;
     struct ifd_tensor *live; /* of the present run: what the next variant reads; NULL: not known */
     uint32_t live_count;
-    size_t bytes;        /* of all variants */
-    uint64_t held;       /* of these and of what is kept, by hold_shapes */
-    uint64_t steps, run; /* variants that ran so far; when the present run began */
+    size_t bytes;   /* of all variants */
+    uint64_t held;  /* of these and of what is kept, by hold_shapes */
+    uint64_t steps; /* variants that ran so far */
 };
 
 /** The variant for the present key, NULL if there is none. */

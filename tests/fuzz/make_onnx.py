@@ -183,6 +183,24 @@ def found():
         [("y", F, ["k"])],
         [("t", np.array(True)), ("z", ints(0))],
     )
+    text = TensorProto.STRING
+    body = graph(
+        [
+            node("Cast", "i", "n", to=text),
+            node("StringConcat", "na", "b"),
+            node("Identity", "b", "r"),
+            node("Identity", "c", "d"),
+        ],
+        [("i", I64, []), ("c", TensorProto.BOOL, []), ("a", text, [1])],
+        [("d", TensorProto.BOOL, []), ("b", text, [1]), ("r", text, [1])],
+    )
+    write(
+        "loop_texts",
+        [node("Loop", ["l", "", "t"], "yr", body=body)],
+        [("l", I64, []), ("t", text, [1])],
+        [("y", text, [1]), ("r", text, ["k", 1])],
+        opset=20,
+    )
 
 
 def sequences():

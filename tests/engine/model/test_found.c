@@ -271,6 +271,32 @@ static void loops_whose_values_grow_run(void)
     model_file_end(&f);
 }
 
+static bool is_text(const struct ifd_tensor *tensor, size_t i, const char *wanted)
+{
+    const struct ifd_str text = ((const struct ifd_str *)tensor->data)[i];
+    return text.size == strlen(wanted) && memcmp(text.data, wanted, text.size) == 0;
+}
+
+/* Each turn writes its number in front of the text: what one makes outlives the next run of its plan. */
+static void texts_go_from_turn_to_turn(void)
+{
+    const struct ifd_str begin = {" turns", 6};
+    const int64_t turns = 6;
+    struct model_file f;
+    model_file_begin(&f, ONNX "loop_texts.onnx", NULL);
+    f.in[0] = tensor(IFD_S64, (struct ifd_shape){0}, &turns, sizeof(turns));
+    f.in[1] = tensor(IFD_STR, SHAPE(1), &begin, sizeof(begin));
+    for (int run = 0; run < 2; run++) {
+        REQUIRE_OK(model_file_run(&f), &f.err);
+        REQUIRE(ifd_shape_equal(&f.out[1].shape, &SHAPE(turns, 1)));
+        EXPECT(is_text(&f.out[0], 0, "543210 turns"));
+        EXPECT(is_text(&f.out[1], 0, "0 turns"));
+        EXPECT(is_text(&f.out[1], 3, "3210 turns"));
+        EXPECT(is_text(&f.out[1], 5, "543210 turns"));
+    }
+    model_file_end(&f);
+}
+
 /* Of sequences: the rows of x times row p, with row p itself at place 1, without the last one. */
 static void positions_in_sequences_may_be_data(void)
 {
@@ -380,6 +406,7 @@ int main(int argc, char **argv)
         T(requests_hand_over_sizes),
         T(a_node_may_ask_for_computed_numbers_twice),
         T(loops_whose_values_grow_run),
+        T(texts_go_from_turn_to_turn),
         T(turns_of_a_loop_take_as_much_as_the_limit),
         T(turns_give_the_same_with_room_for_two_plans),
         T(positions_in_sequences_may_be_data),
