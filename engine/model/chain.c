@@ -10,6 +10,8 @@
 
 #define CHAIN_MAX 65536 /* variants of one run */
 #define MADE_MAX  4096  /* those that it has to make */
+/* From the first turn of its loops on, of a run without a deadline. */
+#define TURNS_NS ((uint64_t)10000000000)
 
 /* ---- shapes of a run ---- */
 
@@ -50,6 +52,7 @@ static void bind_present(struct ifd_shapes_of *shapes, const struct ifd_io *io,
     const struct ifd_link *link = &shapes->present;
     *ret_io = *io;
     ret_io->input = link->input ? link->input : io->input;
+    ret_io->deadline_ns = shapes->deadline_ns;
     if (link->made) {
         memset(link->made, 0, link->model->graph.output_count * sizeof(*link->made));
         ret_io->output = link->made;
@@ -345,8 +348,9 @@ static enum ifd_code begin_key(struct ifd_shapes_of *shapes, const struct ifd_io
 
 /* ---- a run ---- */
 
-static void begin_run(struct ifd_shapes_of *shapes)
+static void begin_run(struct ifd_shapes_of *shapes, const struct ifd_io *io)
 {
+    shapes->deadline_ns = io->deadline_ns;
     shapes->steps++;
     shapes->chain = shapes->made = 0;
     shapes->live = NULL;
@@ -360,7 +364,7 @@ enum ifd_code ifd_chain_first(struct ifd_shapes *self, const struct ifd_io *io,
 {
     struct ifd_shapes_of *shapes = (struct ifd_shapes_of *)self;
     const struct ifd_model_info *info = &shapes->model->info;
-    begin_run(shapes);
+    begin_run(shapes, io);
     enum ifd_code code = check_shapes(info, io, err);
     if (code == IFD_OK) {
         code = begin_key(shapes, io, err);
@@ -423,7 +427,12 @@ static enum ifd_code check_chain(struct ifd_shapes_of *shapes, const struct ifd_
         return ifd_fail(err, IFD_TOO_LARGE, "data decides shapes more than %u times, in %u plans",
                         shapes->chain, shapes->made);
     }
-    if (io->deadline_ns > 0 && ifd_monotonic_ns() >= io->deadline_ns) {
+    const bool turns = shapes->present.model->cut.is_turn && !is_over(&shapes->present);
+    if (turns && shapes->deadline_ns == 0) {
+        shapes->deadline_ns = ifd_monotonic_ns() + TURNS_NS;
+    }
+    const bool has_to_end = turns || io->deadline_ns > 0;
+    if (has_to_end && ifd_monotonic_ns() >= shapes->deadline_ns) {
         return ifd_fail(err, IFD_DEADLINE, "data has decided shapes %u times when time is over",
                         shapes->chain);
     }

@@ -32,6 +32,7 @@ struct ifd_cut_value {
  *  result depends on it. The graph holds what comes before. Its output 0 is the wanted value. */
 struct ifd_cut {
     bool is_cut;
+    bool is_turn;  /* it ends a turn of a loop */
     uint32_t node; /* of the file: reading goes on with it */
     struct ifd_cut_value *value;
     uint32_t value_count;

@@ -263,7 +263,7 @@ enum ifd_code ifd_onnx_make_cut(struct ifd_onnx_build *build, struct ifd_cut *re
 {
     const struct ifd_onnx_scope *scope = build->scope;
     const struct ifd_resume *resume = build->options->resume;
-    struct ifd_cut cut = {.is_cut = true, .node = build->node};
+    struct ifd_cut cut = {.is_cut = true, .is_turn = build->turn.ends, .node = build->node};
     struct cutting c = {.build = build,
                         .cutter = {.graph = build->b.graph,
                                    .input = build->graph_input,
