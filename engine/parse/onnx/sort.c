@@ -10,6 +10,7 @@
 struct made {
     struct ifd_str name;
     uint32_t node;
+    uint32_t mark; /* of the inner graph that has a value of this name */
 };
 
 struct sorter {
@@ -18,8 +19,9 @@ struct sorter {
     size_t made_count;
     uint32_t *need; /* nodes, of all nodes in turn; NULL: they are only counted */
     size_t need_count;
-    size_t *end;  /* per node: of its needs */
-    bool is_late; /* a node stands before one that it needs */
+    size_t *end;   /* per node: of its needs */
+    uint32_t mark; /* of the present inner graph and those in it, from 1 on */
+    bool is_late;  /* a node stands before one that it needs */
 };
 
 static int compare_made(const void *a, const void *b)
@@ -27,13 +29,18 @@ static int compare_made(const void *a, const void *b)
     return ifd_onnx_order(((const struct made *)a)->name, ((const struct made *)b)->name);
 }
 
-static void note_name(struct sorter *s, uint32_t node, struct ifd_str name)
+static struct made *find_made(const struct sorter *s, struct ifd_str name)
 {
     const struct made wanted = {.name = name};
-    const struct made *made = s->made_count == 0 ? NULL
-                                                 : bsearch(&wanted, s->made, s->made_count,
-                                                           sizeof(*s->made), compare_made);
-    if (!made || made->node == node) {
+    return s->made_count == 0
+               ? NULL
+               : bsearch(&wanted, s->made, s->made_count, sizeof(*s->made), compare_made);
+}
+
+static void note_name(struct sorter *s, uint32_t node, struct ifd_str name, bool is_inner)
+{
+    const struct made *made = find_made(s, name);
+    if (!made || made->node == node || (is_inner && made->mark == s->mark)) {
         return;
     }
     if (s->need) {
@@ -43,19 +50,49 @@ static void note_name(struct sorter *s, uint32_t node, struct ifd_str name)
     s->is_late |= made->node > node;
 }
 
+static void mark_name(const struct sorter *s, struct ifd_str name)
+{
+    struct made *made = find_made(s, name);
+    if (made) {
+        made->mark = s->mark;
+    }
+}
+
+/* A value of an inner graph hides one outside. */
+static void mark_own(const struct sorter *s, const struct ifd_onnx_graph *inner)
+{
+    for (uint32_t i = 0; i < inner->initializer_count; i++) {
+        mark_name(s, inner->initializer[i].name);
+    }
+    for (uint32_t i = 0; i < inner->input_count; i++) {
+        mark_name(s, inner->input[i].name);
+    }
+    for (uint32_t i = 0; i < inner->node_count; i++) {
+        for (uint32_t k = 0; k < inner->node[i].output_count; k++) {
+            mark_name(s, inner->node[i].output[k]);
+        }
+    }
+}
+
 /* Graphs in nodes are nested as deep as the reader allows. */
-static void note_needs(struct sorter *s, uint32_t node, const struct ifd_onnx_node *part)
+static void note_needs(struct sorter *s, uint32_t node, const struct ifd_onnx_node *part,
+                       bool is_inner)
 {
     for (uint32_t i = 0; i < part->input_count; i++) {
-        note_name(s, node, part->input[i]);
+        note_name(s, node, part->input[i], is_inner);
     }
     for (uint32_t i = 0; i < part->attr_count; i++) {
         const struct ifd_onnx_graph *inner = part->attr[i].graph;
-        for (uint32_t k = 0; inner && k < inner->node_count; k++) {
-            note_needs(s, node, &inner->node[k]);
+        if (!inner) {
+            continue;
         }
-        for (uint32_t k = 0; inner && k < inner->output_count; k++) {
-            note_name(s, node, inner->output[k].name);
+        s->mark += is_inner ? 0 : 1;
+        mark_own(s, inner);
+        for (uint32_t k = 0; k < inner->node_count; k++) {
+            note_needs(s, node, &inner->node[k], true);
+        }
+        for (uint32_t k = 0; k < inner->output_count; k++) {
+            note_name(s, node, inner->output[k].name, true);
         }
     }
 }
@@ -64,7 +101,7 @@ static void note_all(struct sorter *s)
 {
     s->need_count = 0;
     for (uint32_t i = 0; i < s->g->node_count; i++) {
-        note_needs(s, i, &s->g->node[i]);
+        note_needs(s, i, &s->g->node[i], false);
         if (s->need) {
             s->end[i] = s->need_count;
         }

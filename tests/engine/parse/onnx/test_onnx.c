@@ -319,6 +319,40 @@ static void nodes_are_sorted_behind_what_makes_their_inputs(void)
     expect_refused(&c, IFD_CORRUPT, "input 0 \"p\" is made by no node before it");
 }
 
+/* y = Neg(If(true): |p|), p = Relu(x): inside the branches y is another value. */
+static void sorted_nodes_do_not_need_what_their_graphs_hide(void)
+{
+    static const char *const name[] = {"then_branch", "else_branch"};
+    struct message g = {.size = 0}, branch = {.size = 0}, choice = node("If", "c", NULL, "r");
+    const struct message within = node("Abs", "p", NULL, "y"),
+                         of_branch = port("y", 1, two_by_three);
+    const struct message last = node("Neg", "r", NULL, "y"), first = node("Relu", "x", NULL, "p"),
+                         in = port("x", 1, two_by_three), out = port("y", 1, two_by_three),
+                         c = tensor("c", 9, (const int64_t[]){0}, "\1", 1);
+    inner(&branch, 1, &within);
+    inner(&branch, 12, &of_branch);
+    for (size_t i = 0; i < 2; i++) {
+        struct message a = {.size = 0};
+        text(&a, 1, name[i]);
+        inner(&a, 6, &branch);
+        inner(&choice, 5, &a);
+    }
+    inner(&g, 1, &choice);
+    inner(&g, 1, &last);
+    inner(&g, 1, &first);
+    inner(&g, 5, &c);
+    inner(&g, 11, &in);
+    inner(&g, 12, &out);
+    const struct message m = model(&g, 17);
+    struct reading r;
+    read_model(&r, &m, &parse_options);
+    REQUIRE_OK(r.code, &r.err);
+    EXPECT_INT(r.graph.node_count, 3);
+    EXPECT_INT(r.graph.node[0].op, IFD_OP_RELU);
+    EXPECT_INT(r.graph.node[2].op, IFD_OP_NEG);
+    ifd_arena_finish(&r.arena);
+}
+
 /* Before opset 7 attribute "axis" said where the second operand lies. */
 static void old_operands_lie_along_an_axis(void)
 {
@@ -1018,6 +1052,7 @@ int main(int argc, char **argv)
         T(names_of_ports_are_whole),
         T(values_are_made_once_and_before_they_are_read),
         T(nodes_are_sorted_behind_what_makes_their_inputs),
+        T(sorted_nodes_do_not_need_what_their_graphs_hide),
         T(old_operands_lie_along_an_axis),
         T(a_constant_has_as_many_elements_as_its_shape_says),
         T(constants_may_lie_in_files_beside),
