@@ -83,12 +83,19 @@ static enum ifd_code place_outputs(struct engine_runner *runner, struct ifd_job 
     return IFD_OK;
 }
 
-/* Room for the texts of a tensor: those that a run makes lie in the instance's memory. */
+/* Of all outputs of a job: one text that a run has may be many elements. */
+#define TEXTS_MAX ((size_t)256 << 20)
+
+/* Room for the texts of a tensor: those that a run makes lie in the instance's memory. More than
+ * TEXTS_MAX if there are more. */
 static size_t text_bytes(const struct ifd_tensor *tensor)
 {
     const struct ifd_str *text = tensor->data;
     size_t bytes = 0;
     for (size_t i = 0; tensor->dtype == IFD_STR && i < tensor->bytes / sizeof(*text); i++) {
+        if (text[i].size > TEXTS_MAX - bytes) {
+            return TEXTS_MAX + 1;
+        }
         bytes += text[i].size;
     }
     return bytes > 0 ? slot_bytes(bytes) : 0;
@@ -110,11 +117,17 @@ static void keep_texts(struct ifd_tensor *tensor, char *memory)
 static enum ifd_code keep_outputs(struct engine_runner *runner, struct ifd_job *job,
                                   struct ifd_err *err)
 {
-    size_t total = 0;
+    size_t total = 0, texts = 0;
     for (uint32_t i = 0; i < job->output_count; i++) {
-        total +=
-            job->wanted[i] ? slot_bytes(job->output[i].bytes) + text_bytes(&job->output[i]) : 0;
+        const size_t more = job->wanted[i] ? text_bytes(&job->output[i]) : 0;
+        if (more > TEXTS_MAX - texts) {
+            return ifd_fail(err, IFD_TOO_LARGE, "outputs have more than %zu bytes of texts",
+                            TEXTS_MAX);
+        }
+        texts += more;
+        total += job->wanted[i] ? slot_bytes(job->output[i].bytes) : 0;
     }
+    total += texts;
     uint8_t *memory = ifd_job_memory(job, total, runner->alloc);
     if (!memory) {
         return ifd_fail(err, IFD_NOMEM, "no memory for %zu bytes of outputs", total);
@@ -128,9 +141,9 @@ static enum ifd_code keep_outputs(struct engine_runner *runner, struct ifd_job *
             job->output[i].data = memory;
             job->output[i].capacity = slot_bytes(bytes);
             memory += slot_bytes(bytes);
-            const size_t texts = text_bytes(&job->output[i]);
+            const size_t behind = text_bytes(&job->output[i]);
             keep_texts(&job->output[i], (char *)memory);
-            memory += texts;
+            memory += behind;
         }
     }
     return IFD_OK;

@@ -244,6 +244,43 @@ static void results_in_the_instance_are_copied_into_the_job(void)
     end(&f);
 }
 
+/* of texts: both inputs are x */
+static uint32_t doubled(struct ifd_graph *g, enum ifd_op op, uint32_t x, struct ifd_shape shape)
+{
+    struct ifd_err err = {0};
+    const uint32_t both[2] = {x, x};
+    const struct ifd_desc desc = {.dtype = IFD_STR, .shape = shape};
+    struct ifd_node *node = NULL;
+    uint32_t result = 0;
+    REQUIRE_OK(ifd_graph_add_value(g, "twice", &desc, &result, &err), &err);
+    REQUIRE_OK(
+        ifd_graph_add_node(g, op, both, op == IFD_OP_TEXT_CAST ? 1 : 2, &result, 1, &node, &err),
+        &err);
+    return result;
+}
+
+/* Elements may be one text of 4 MiB, whose copies are 512 MiB. */
+static void texts_beyond_the_limit_are_refused(void)
+{
+    struct fixture f;
+    struct ifd_err err = {0};
+    begin(&f);
+    struct ifd_graph *g = &f.m.model->graph;
+    const uint32_t x = test_graph_f32(g, "x", SHAPE(1));
+    uint32_t y = doubled(g, IFD_OP_TEXT_CAST, x, SHAPE(1));
+    for (int i = 0; i < 21; i++) { /* it begins with "-1" */
+        y = doubled(g, IFD_OP_TEXT_JOIN, y, SHAPE(1));
+    }
+    for (int64_t elements = 2; elements <= 128; elements *= 2) {
+        y = doubled(g, IFD_OP_CONCAT, y, SHAPE(elements));
+    }
+    REQUIRE_OK(ifd_graph_set_io(g, &x, 1, &y, 1, &err), &err);
+    build(&f, 1, SHAPE(1));
+    EXPECT_CODE(run(&f, &err), IFD_TOO_LARGE, &err);
+    EXPECT_HAS(err.text, "bytes of texts");
+    end(&f);
+}
+
 static void measured_job_has_the_time_of_each_step(void)
 {
     struct fixture f;
@@ -324,6 +361,7 @@ int main(int argc, char **argv)
         T(batch_may_be_the_only_dimension),
         T(first_dimension_need_not_be_a_batch),
         T(results_in_the_instance_are_copied_into_the_job),
+        T(texts_beyond_the_limit_are_refused),
         T(measured_job_has_the_time_of_each_step),
         T(only_a_team_is_woken),
         T(refused_memory_leaves_nothing_behind),
