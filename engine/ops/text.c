@@ -209,22 +209,30 @@ static bool read_special(struct ifd_str text, double *ret)
     return is_nan || ifd_str_equal_nocase(text, "inf") || ifd_str_equal_nocase(text, "infinity");
 }
 
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
 /* "+1", ".5", "1." are numbers here, too, though not in JSON. */
 static bool read_real(struct ifd_str text, double *ret)
 {
-    char whole[NUMBER_BYTES * 2];
+    char whole[NUMBER_BYTES * 4];
     size_t size = 0, from = text.size > 0 && text.data[0] == '+';
-    if (text.size + 2 > sizeof(whole)) {
+    if (text.size > sizeof(whole) / 2) { /* a character becomes two at most */
         return ifd_str_f64(text, ret);
     }
     for (size_t i = from; i < text.size; i++) {
-        const char before = i > from ? text.data[i - 1] : '-';
+        const bool is_behind_digit = i > from && is_digit(text.data[i - 1]);
+        const bool is_before_digit = i + 1 < text.size && is_digit(text.data[i + 1]);
         const bool is_point = text.data[i] == '.';
-        if (is_point && (before < '0' || before > '9')) {
+        if (is_point && !is_behind_digit && !is_before_digit) {
+            return false;
+        }
+        if (is_point && !is_behind_digit) {
             whole[size++] = '0';
         }
-        const char behind = i + 1 < text.size ? text.data[i + 1] : ' ';
-        if (!(is_point && (behind < '0' || behind > '9'))) {
+        if (!is_point || is_before_digit) {
             whole[size++] = text.data[i];
         }
     }
