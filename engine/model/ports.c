@@ -189,6 +189,19 @@ static enum ifd_code open_ports(struct ifd_model *model, const struct ifd_parsed
     return IFD_OK;
 }
 
+/* Also in branches and loops. */
+static bool makes_texts(const struct ifd_graph *graph)
+{
+    for (; graph; graph = graph->next) {
+        for (uint32_t n = 0; n < graph->node_count; n++) {
+            if (ifd_op_def(graph->node[n].op)->makes_texts) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 enum ifd_code ifd_model_describe(struct ifd_model *model, const struct ifd_parsed *parsed,
                                  struct ifd_err *err)
 {
@@ -211,9 +224,7 @@ enum ifd_code ifd_model_describe(struct ifd_model *model, const struct ifd_parse
     model->info.output_count = graph->output_count;
     model->info.state_count = parsed->state_count;
     model->info.node_count = graph->node_count;
-    for (uint32_t n = 0; n < graph->node_count; n++) {
-        model->info.makes_texts |= ifd_op_def(graph->node[n].op)->makes_texts;
-    }
+    model->info.makes_texts = makes_texts(graph);
     for (uint32_t v = 0; v < graph->value_count; v++) {
         model->info.constant_bytes += graph->value[v].data.size;
     }

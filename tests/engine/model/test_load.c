@@ -500,6 +500,22 @@ static void odd_files_run_or_are_refused_in_one_line(void)
     parse_each_file(test_shared("models/odd_tflite"), "", run_or_refuse);
 }
 
+/* A model whose only texts are made in branches says so, too. */
+static void texts_that_branches_make_are_told(void)
+{
+    static const struct {
+        const char *path;
+        bool makes_texts;
+    } of[] = {{"tests/fuzz/corpus/onnx/text_branches.onnx", true},
+              {"tests/conformance/onnx/label_int_to_text.onnx", false}};
+    for (size_t i = 0; i < 2; i++) {
+        struct model_file f;
+        model_file_begin(&f, test_source(of[i].path), NULL);
+        EXPECT_INT(f.info->makes_texts, of[i].makes_texts);
+        model_file_end(&f);
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
@@ -513,6 +529,7 @@ int main(int argc, char **argv)
         T(a_variable_begins_in_every_run_or_is_carried_by_the_caller),
         T(strings_pass),
         T(odd_files_run_or_are_refused_in_one_line),
+        T(texts_that_branches_make_are_told),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }
