@@ -54,6 +54,18 @@ static bool are_lists_sound(const struct ifd_infer *in, int32_t width)
     return fits;
 }
 
+/* Searches in all rows, at most: some dozens of seconds. */
+#define SEARCHES_MAX 1e9
+
+static bool are_too_many(const struct ifd_infer *in, const struct ifd_ngrams_attrs *attrs)
+{
+    const struct ifd_shape *x = &in->input[X].desc->shape;
+    const double size = (double)x->dim[1], distances = (double)attrs->skips + 1;
+    return (double)x->dim[0] * size * (distances < size ? distances : size) *
+               (double)in->input[STARTS].desc->shape.dim[0] >
+           SEARCHES_MAX;
+}
+
 static enum ifd_code ngrams_infer(const struct ifd_infer *in, struct ifd_desc *output,
                                   struct ifd_err *err)
 {
@@ -82,6 +94,12 @@ static enum ifd_code ngrams_infer(const struct ifd_infer *in, struct ifd_desc *o
         (in->input[STARTS].desc->shape.dim[0] > LENGTHS_MAX || !are_lists_sound(in, attrs->width) ||
          in->input[WEIGHTS].desc->shape.dim[0] != in->input[COLUMNS].desc->shape.dim[0])) {
         return refuse_lists(in, err);
+    }
+    if (code == IFD_OK && are_too_many(in, attrs)) {
+        return ifd_fail(err, IFD_TOO_LARGE, "ngrams: elements %s, %lld lengths, up to %lld apart",
+                        ifd_shape_text(&in->input[X].desc->shape).s,
+                        (long long)in->input[STARTS].desc->shape.dim[0],
+                        (long long)attrs->skips + 1);
     }
     if (code != IFD_OK) {
         return code;
