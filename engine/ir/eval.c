@@ -2,6 +2,7 @@
 #include "engine/ir/eval.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "engine/ir/shape.h"
 
@@ -136,6 +137,22 @@ static double products_of(const struct ifd_op_weights *weights, const struct ifd
     return channels > 0 ? elements(w) / channels : 1;
 }
 
+/* A regular expression may take as many steps for each byte of a text. */
+#define TEXT_STEPS 1000
+
+static double text_work(const struct ifd_value *value)
+{
+    double bytes = 0;
+    for (size_t at = 0; value->desc.dtype == IFD_STR && value->is_constant &&
+                        at + sizeof(struct ifd_str) <= value->data.size;
+         at += sizeof(struct ifd_str)) {
+        struct ifd_str text;
+        memcpy(&text, value->data.data + at, sizeof(text));
+        bytes += (double)text.size;
+    }
+    return bytes * TEXT_STEPS;
+}
+
 /* Elements that the reference kernel reads or writes, at most; an estimate in doubles, which do not
  * overflow. */
 static double work_of(const struct ifd_graph *graph, const struct ifd_node *node)
@@ -145,7 +162,7 @@ static double work_of(const struct ifd_graph *graph, const struct ifd_node *node
     for (uint32_t i = 0; i < node->input_count && !def->reads_shape_only; i++) {
         if (node->input[i] != IFD_NONE) {
             const double count = elements(&graph->value[node->input[i]].desc);
-            in += count;
+            in += count + text_work(&graph->value[node->input[i]]);
             largest = count > largest ? count : largest;
         }
     }
