@@ -568,7 +568,7 @@ bool ifd_regex_find(struct ifd_regex *r, struct ifd_str text, size_t from, size_
     bool is_found = false;
     now->count = 0;
     r->round++;
-    for (size_t at = from;;) {
+    for (size_t at = from; r->work <= IFD_REGEX_WORK;) {
         if (!is_found) { /* behind those that began before */
             reach(r, now, 0, at, text, at);
         }
@@ -599,6 +599,7 @@ bool ifd_regex_find(struct ifd_regex *r, struct ifd_str text, size_t from, size_
         now = then;
         then = swap;
     }
+    return false;
 }
 
 bool ifd_regex_is_whole(struct ifd_regex *regex, struct ifd_str text)

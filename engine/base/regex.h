@@ -9,6 +9,8 @@
 
 #define IFD_REGEX_CODE   768 /* instructions of an expression */
 #define IFD_REGEX_RANGES 256 /* ranges of all its classes */
+/** Steps of all matches of an expression: some seconds. */
+#define IFD_REGEX_WORK UINT64_C(1000000000)
 
 struct ifd_regex_step {
     uint16_t op;
@@ -38,7 +40,8 @@ struct ifd_regex {
 IFD_NODISCARD enum ifd_code ifd_regex_compile(struct ifd_regex *regex, struct ifd_str pattern,
                                               struct ifd_err *err);
 
-/** The first match from a place of the text on; false if there is none. */
+/** The first match from a place of the text on; false if there is none, or regex->work is past
+ *  IFD_REGEX_WORK: then nobody knows. */
 bool ifd_regex_find(struct ifd_regex *regex, struct ifd_str text, size_t from, size_t *ret_begin,
                     size_t *ret_end);
 /** Does the expression match the text as a whole? */

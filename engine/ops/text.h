@@ -5,9 +5,6 @@
 #include "engine/base/regex.h"
 #include "engine/ops/infer_util.h"
 
-/** Steps of regular expressions in one operator: some seconds. */
-#define IFD_TEXT_WORK UINT64_C(1000000000)
-
 /** Input i must be a list of min texts or more. */
 IFD_NODISCARD enum ifd_code ifd_text_infer_list(const struct ifd_op_def *def,
                                                 const struct ifd_infer *in, uint32_t i, int64_t min,

@@ -27,7 +27,7 @@ enum ifd_code ifd_text_infer_list(const struct ifd_op_def *def, const struct ifd
 
 enum ifd_code ifd_text_check_work(const struct ifd_regex *regex, struct ifd_err *err)
 {
-    return regex->work > IFD_TEXT_WORK
+    return regex->work > IFD_REGEX_WORK
                ? ifd_fail(err, IFD_TOO_LARGE, "texts too long for their regular expression")
                : IFD_OK;
 }

@@ -64,12 +64,26 @@ static void ways_are_tried_at_once(void)
     EXPECT(regex.work < 100 * sizeof(text));
 }
 
+/* A text for which each place is tried to its end. */
+static void a_match_gives_up(void)
+{
+    static char text[100000];
+    size_t begin = 0, end = 0;
+    memset(text, 'a', sizeof(text));
+    REQUIRE(compiled("(a?){255}b") == IFD_OK);
+    regex.work = IFD_REGEX_WORK - 10000000;
+    EXPECT(!ifd_regex_find(&regex, (struct ifd_str){text, sizeof(text)}, 0, &begin, &end));
+    EXPECT(regex.work > IFD_REGEX_WORK && regex.work < IFD_REGEX_WORK + 1000000);
+    EXPECT(!ifd_regex_find(&regex, ifd_str("ab"), 0, &begin, &end)); /* nor later ones */
+}
+
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
         T(the_longest_of_the_leftmost_is_found),
         T(what_is_not_sound_is_refused),
         T(ways_are_tried_at_once),
+        T(a_match_gives_up),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }
