@@ -140,10 +140,7 @@ static bool is_last_split(const struct reader *r)
 
 static bool next_word(struct reader *r, struct ifd_str *ret)
 {
-    size_t end = r->text.size; /* without the blanks there, as ONNX Runtime has it */
-    while (end > r->at && is_blank(r->text.data[end - 1])) {
-        end--;
-    }
+    const size_t end = r->text.size;
     while (r->at < end && is_blank(r->text.data[r->at])) {
         r->at++;
     }
@@ -166,14 +163,14 @@ static bool next_delimited(struct reader *r, struct ifd_str *ret)
         return false;
     }
     const size_t begin = r->at;
-    while (by.size > 0 && !is_last_split(r) && r->text.size - r->at >= by.size) {
-        if (memcmp(r->text.data + r->at, by.data, by.size) == 0) {
-            *ret = piece(r, begin, r->at);
-            r->at += by.size;
-            r->splits++;
-            return true;
-        }
-        r->at++;
+    const struct ifd_str rest = piece(r, begin, r->text.size);
+    const char *found =
+        by.size > 0 && !is_last_split(r) ? memmem(rest.data, rest.size, by.data, by.size) : NULL;
+    if (found) {
+        *ret = (struct ifd_str){.data = rest.data, .size = (size_t)(found - rest.data)};
+        r->at = begin + ret->size + by.size;
+        r->splits++;
+        return true;
     }
     r->is_done = true;
     *ret = piece(r, begin, r->text.size);
@@ -212,6 +209,10 @@ static enum ifd_code begin_reader(const struct ifd_ref_call *call, struct reader
 
 static void begin_text(struct reader *r, struct ifd_str text)
 {
+    while (r->attrs->parts == IFD_TEXT_WORDS && text.size > 0 &&
+           is_blank(text.data[text.size - 1])) {
+        text.size--; /* as ONNX Runtime has it */
+    }
     r->text = text;
     r->at = r->depth = 0;
     r->splits = 0;
