@@ -3,6 +3,9 @@
 
 #include "engine/base/str.h"
 
+/* Half of a pair of UTF-16, which UTF-8 does not have. */
+#define NO_CHARACTER 0xdc00U
+
 uint32_t ifd_utf8_next(struct ifd_str text, size_t *ret_bytes)
 {
     static const uint8_t lead[] = {0, 0x7f, 0x1f, 0x0f, 0x07}; /* bits of the first byte */
@@ -14,9 +17,12 @@ uint32_t ifd_utf8_next(struct ifd_str text, size_t *ret_bytes)
                          : first < 0xf8 ? 4
                                         : 0;
     *ret_bytes = 1;
-    if (bytes < 2 || bytes > text.size ||
-        !ifd_str_is_utf8((struct ifd_str){.data = text.data, .size = bytes})) {
+    if (bytes == 1) {
         return first;
+    }
+    if (bytes == 0 || bytes > text.size ||
+        !ifd_str_is_utf8((struct ifd_str){.data = text.data, .size = bytes})) {
+        return NO_CHARACTER | first;
     }
     uint32_t character = first & lead[bytes];
     for (size_t i = 1; i < bytes; i++) {

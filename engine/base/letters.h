@@ -7,7 +7,7 @@
 #define IFD_UTF8_MAX 4
 
 /** The character at the front of a text that is not empty, and its bytes. A byte that begins no
- *  character is one of its own. */
+ *  character is one of its own, U+DC00 + byte: no text has that. */
 uint32_t ifd_utf8_next(struct ifd_str text, size_t *ret_bytes);
 /** Writes a character; returns its bytes. */
 size_t ifd_utf8_write(uint32_t character, char to[IFD_UTF8_MAX]);

@@ -18,11 +18,15 @@ static void characters_are_read_and_written(void)
 
 static void bytes_that_begin_no_character_are_one(void)
 {
-    static const char *const text[] = {"\x80", "\xc3", "\xc3(", "\xff", "\xe2\x82", "\xed\xa0\x80"};
+    static const char *const text[] = {"\x80",     "\xc3",         "\xc3(", "\xff",
+                                       "\xe2\x82", "\xed\xa0\x80", "\xe9(", "\xc0"};
     for (size_t i = 0; i < sizeof(text) / sizeof(text[0]); i++) {
         size_t bytes = 0;
-        (void)ifd_utf8_next(ifd_str(text[i]), &bytes);
+        const uint32_t character = ifd_utf8_next(ifd_str(text[i]), &bytes);
+        EXPECT_INT(character, 0xdc00 | (unsigned char)text[i][0]);
         EXPECT_INT(bytes, 1);
+        EXPECT_INT(ifd_letter_upper(character), character);
+        EXPECT_INT(ifd_letter_lower(character), character);
     }
     EXPECT_INT(ifd_utf8_count(ifd_str("a\xc3\xa9\xff\xe6\x97\xa5")), 4);
 }
