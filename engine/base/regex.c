@@ -231,7 +231,7 @@ static void read_class(struct compiler *c)
 static void open_group(struct compiler *c)
 {
     if (accept(c, '?')) {
-        bool is_on = true;
+        bool is_on = true, has_flags = false;
         while (c->code == IFD_OK && c->rest.size > 0 && c->rest.data[0] != ':' &&
                c->rest.data[0] != ')') {
             const uint32_t flag = next(c);
@@ -241,6 +241,7 @@ static void open_group(struct compiler *c)
                                               : NULL;
             if (which && c->depth == 1 && c->r->count == 0) {
                 *which = is_on;
+                has_flags = true;
             } else if (flag == '-') {
                 is_on = false;
             } else if (flag != 'u' && flag != 'U') { /* the longest match is neither */
@@ -252,6 +253,8 @@ static void open_group(struct compiler *c)
         }
         if (!accept(c, ':')) {
             fail(c, IFD_INVALID, "( without )");
+        } else if (has_flags) {
+            fail(c, IFD_UNSUPPORTED, "flags of a group");
         }
     }
     if (c->depth == GROUPS_MAX) {

@@ -38,13 +38,15 @@ static void the_longest_of_the_leftmost_is_found(void)
     EXPECT_TEXT(found("(?m)^b", "a\nb"), "b");
     EXPECT_TEXT(found("a{2,3}?", "aaaa"), "aaa");
     EXPECT_TEXT(found("a{", "xa{"), "a{");
+    EXPECT_TEXT(found("(?i)\xc3\x89", "\xe9\xc9\xc3\xa9"), "\xc3\xa9"); /* bytes are no letters */
+    EXPECT_TEXT(found("(?U:a+)", "aa"), "aa");
 }
 
 static void what_is_not_sound_is_refused(void)
 {
-    static const char *const pattern[] = {"(",       ")",     "a)",     "[",      "[b-a]",
-                                          "*",       "a|*",   "\\",     "a{3,2}", "a{1000}",
-                                          "(?<n>a)", "(?=a)", "\\p{L}", "\\1",    "[[:x:]]"};
+    static const char *const pattern[] = {"(",      ")",   "a)",      "[",       "[b-a]",   "*",
+                                          "a|*",    "\\",  "a{3,2}",  "a{1000}", "(?<n>a)", "(?=a)",
+                                          "\\p{L}", "\\1", "[[:x:]]", "(?i:a)b", "(?s:.)."};
     for (size_t i = 0; i < sizeof(pattern) / sizeof(pattern[0]); i++) {
         EXPECT(compiled(pattern[i]) != IFD_OK);
     }
