@@ -120,12 +120,14 @@ static void quantize_asymmetric(struct ifd_contraction *c, const float *x, int64
     }
 }
 
-/* Maps min … max of the numbers and 0 to 0 … 255, less 128: ONNX's DynamicQuantizeLinear. */
+/* Maps min … max of the numbers and 0 to 0 … 255, less 128: ONNX's DynamicQuantizeLinear. A scale
+ * may be 0 or infinite: of such, zero may be NaN. */
 static void quantize_even(struct ifd_contraction *c, const float *x, int64_t count, float min,
                           float max)
 {
     c->sample_scale = (max - min) / 255;
-    c->input_zero = (int32_t)rintf(ifd_ref_clamp_f32(0 - min / c->sample_scale, 0, 255)) - 128;
+    const float zero = 0 - min / c->sample_scale;
+    c->input_zero = (int32_t)rintf(isnan(zero) ? 0 : ifd_ref_clamp_f32(zero, 0, 255)) - 128;
     for (int64_t i = 0; i < count; i++) {
         const float steps = rintf(x[i] / c->sample_scale) + (float)c->input_zero;
         c->quantized[i] =
@@ -137,9 +139,10 @@ void ifd_contract_sample(struct ifd_contraction *contraction, int64_t first, int
                          bool is_asymmetric)
 {
     const bool is_even = contraction->rounding == IFD_CONTRACT_EVEN;
-    if (!contraction->is_dynamic || (is_even && contraction->sample_scale != 0)) {
+    if (!contraction->is_dynamic || (is_even && contraction->has_whole)) {
         return;
     }
+    contraction->has_whole = is_even;
     first = is_even ? 0 : first;
     count = is_even ? contraction->elements : count;
     const float *x = (const float *)contraction->input + first;

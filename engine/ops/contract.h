@@ -88,6 +88,7 @@ struct ifd_contraction {
     struct ifd_contract_scale *scale; /* per channel, where sums are integers */
     float sample_scale;   /* is_dynamic: of the current sample; its zero is input_zero */
     int64_t sample_first; /* its first element in the input */
+    bool has_whole;       /* the sample is the whole input: it stays */
     int64_t elements;     /* of the input */
     int8_t *quantized;    /* its quantized numbers */
     union {

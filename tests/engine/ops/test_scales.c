@@ -4,6 +4,7 @@
 #include "tests/support/test.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const int32_t zero[] = {0};
@@ -107,6 +108,62 @@ static void long_shifts_of_quotients_are_those_of_litert(void)
     EXPECT(memcmp(got, want, sizeof(want)) == 0);
 }
 
+/* A layer of one product, quantized as a whole (rounds_even). */
+static void compute_whole(const float *x, float *ret, int64_t count)
+{
+    static const float one = 1;
+    static const int8_t weight = 1;
+    const struct ifd_fully_connected_attrs attrs = {.keep_dims = true, .rounds_even = true};
+    const struct ifd_desc real = {.dtype = IFD_F32, .shape = {2, {count, 1}}},
+                          w = {IFD_S8, {2, {1, 1}}, {&one, zero, 1, 0}};
+    const struct ifd_operand operand[] = {{.desc = &real}, {.desc = &w}};
+    const struct ifd_op_def *def = ifd_op_def(IFD_OP_FULLY_CONNECTED);
+    struct ifd_err err = {0};
+    size_t bytes = 0;
+    REQUIRE_OK(
+        def->scratch(
+            &(struct ifd_infer){
+                .def = def, .attrs = &attrs, .input = operand, .input_count = 2, .output_count = 1},
+            &real, &bytes, &err),
+        &err);
+    void *scratch = calloc(1, bytes);
+    REQUIRE(scratch);
+    const struct ifd_ref_call call = {.attrs = &attrs,
+                                      .in = (const struct ifd_desc *[]){&real, &w},
+                                      .input = (const void *[]){x, &weight},
+                                      .input_count = 2,
+                                      .out = (const struct ifd_desc *[]){&real},
+                                      .output = (void *[]){ret},
+                                      .output_count = 1,
+                                      .scratch = scratch};
+    REQUIRE_OK(def->ref(&call, &err), &err);
+    free(scratch);
+}
+
+/* The zero point of such a range is no number. */
+static void a_range_that_no_scale_holds_gives_no_numbers(void)
+{
+    const float x[] = {-INFINITY, 1, INFINITY};
+    float y[3];
+    compute_whole(x, y, 3);
+    EXPECT(isnan(y[1]));
+}
+
+/* Were each row to ask for the range of all anew, this took hours. */
+static void a_range_whose_scale_is_0_is_looked_for_once(void)
+{
+    enum { COUNT = 1 << 20 };
+    float *x = malloc(COUNT * sizeof(*x)), *y = malloc(COUNT * sizeof(*y));
+    REQUIRE(x && y);
+    for (size_t i = 0; i < COUNT; i++) {
+        x[i] = 0x1p-149f;
+    }
+    compute_whole(x, y, COUNT);
+    EXPECT(y[0] == 0 && y[COUNT - 1] == 0);
+    free(x);
+    free(y);
+}
+
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
@@ -114,6 +171,8 @@ int main(int argc, char **argv)
         T(floats_beyond_32_bits_are_those_of_litert),
         T(bounds_beyond_32_bits_are_those_of_litert),
         T(long_shifts_of_quotients_are_those_of_litert),
+        T(a_range_that_no_scale_holds_gives_no_numbers),
+        T(a_range_whose_scale_is_0_is_looked_for_once),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }
