@@ -46,13 +46,14 @@ static bool is_mean_of(const struct search *s, uint32_t value, uint32_t x)
            (attrs->axes.value[0] == -1 || attrs->axes.value[0] == (int64_t)shape->rank - 1);
 }
 
-/* root * scale, a row of constants. */
+/* root * scale, a row of constants. A node before the mean cannot read it and stays as it is. */
 static void split_gain(const struct search *s, uint32_t gain, struct pattern *p)
 {
     struct ifd_node *node =
         s->uses[gain] == 2 ? ifd_rewrite_producer(s->graph, gain) : NULL; /* x, the mean */
+    const bool is_behind = node && node > ifd_rewrite_producer(s->graph, p->mean);
     p->root = gain;
-    for (uint32_t i = 0; is_plain(node, IFD_OP_MUL) && i < 2; i++) {
+    for (uint32_t i = 0; is_behind && is_plain(node, IFD_OP_MUL) && i < 2; i++) {
         size_t count = 0;
         if (ifd_rewrite_floats(s->graph, node->input[i], &count) && count > 1) {
             p->gain = node;

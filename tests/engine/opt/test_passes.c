@@ -197,6 +197,32 @@ static void layer_normalization_of_tensorflow_is_written_as_others_do(void)
     }
 }
 
+/* A root that does not come from the mean may be made before it. */
+static void layer_normalization_with_a_gain_before_the_mean_is_valid(void)
+{
+    for (int has_shift = 0; has_shift < 2; has_shift++) {
+        struct fixture f;
+        struct ifd_node *node = NULL;
+        struct test_random random = {.state = 9};
+        setup(&f);
+        const uint32_t x = test_graph_f32(&f.graph, "x", SHAPE(1, 4, 6, 5));
+        const uint32_t root = op1(&f, IFD_OP_RSQRT, op1(&f, IFD_OP_EXP, x));
+        const uint32_t gain =
+            op2(&f, IFD_OP_MUL, root, random_constant(&f, SHAPE(1, 1, 5), &random));
+        const uint32_t mean = add(&f, IFD_OP_REDUCE_MEAN, &x, 1, &node);
+        set_ints(node, "axes", (const int64_t[]){3}, 1);
+        ((struct ifd_reduce_attrs *)(uintptr_t)node->attrs)->keep_dims = true;
+        infer(&f);
+        uint32_t rest = op2(&f, IFD_OP_MUL, has_shift ? mean : op1(&f, IFD_OP_NEG, mean), gain);
+        if (has_shift) {
+            rest = op2(&f, IFD_OP_SUB, random_constant(&f, SHAPE(5), &random), rest);
+        }
+        optimize_at(&f, op2(&f, IFD_OP_ADD, op2(&f, IFD_OP_MUL, gain, x), rest), IFD_PASS_FUSE);
+        EXPECT_INT(count_ops(&f, IFD_OP_NEG), 0);
+        ifd_arena_finish(&f.arena);
+    }
+}
+
 static void a_maximum_of_two_tensors_is_no_clamp(void)
 {
     struct fixture f;
@@ -466,6 +492,7 @@ int main(int argc, char **argv)
         T(maximum_and_minimum_with_a_number_are_a_clamp),
         T(the_formula_of_gelu_is_one_operator),
         T(layer_normalization_of_tensorflow_is_written_as_others_do),
+        T(layer_normalization_with_a_gain_before_the_mean_is_valid),
         T(a_maximum_of_two_tensors_is_no_clamp),
         T(maximum_and_minimum_end_as_the_activation_of_the_convolution),
         T(a_batch_normalization_goes_into_weights_and_bias),
