@@ -215,10 +215,11 @@ static struct ifd_str other_factor(const struct ifd_onnx_node *product, struct i
                                                 : (struct ifd_str){0};
 }
 
-/* One scale, or one for each channel, which lie so many dimensions before the end. */
-static bool lie_along(const struct ifd_shape *scales, uint32_t before_end)
+/* One scale, or one for each channel, which lie so many dimensions before the end; no dimensions
+ * but those of the sums. */
+static bool lie_along(const struct ifd_shape *scales, uint32_t before_end, uint32_t rank)
 {
-    bool ok = true;
+    bool ok = scales->rank <= rank;
     for (uint32_t d = 0; d < scales->rank; d++) {
         ok = ok && (scales->dim[d] == 1 || scales->rank - d == before_end);
     }
@@ -252,11 +253,11 @@ uint32_t ifd_onnx_dynamic_product(struct ifd_onnx_call *call)
             return IFD_NONE;
         }
         const bool is_conv = ifd_str_is(sums->op, "ConvInteger");
-        const uint32_t rank = ifd_build_desc(call->b, form.input[3])->shape.rank;
+        const uint32_t rank = ifd_build_desc(call->b, form.input[0])->shape.rank;
         const struct ifd_shape shape = ifd_build_desc(call->b, form.input[4])->shape;
-        return !lie_along(&shape, is_conv ? rank - 1 : 1) ? IFD_NONE
-               : is_conv                                  ? ifd_onnx_dynamic_conv(&form.call)
-                                                          : ifd_onnx_dynamic_matmul(&form.call);
+        return !lie_along(&shape, is_conv ? rank - 1 : 1, rank) ? IFD_NONE
+               : is_conv                                        ? ifd_onnx_dynamic_conv(&form.call)
+                         : ifd_onnx_dynamic_matmul(&form.call);
     }
     return IFD_NONE;
 }

@@ -1027,6 +1027,58 @@ static void linear_attention_has_a_query_for_each_key(void)
     }
 }
 
+/* Of any inputs and outputs; a list ends with NULL. */
+static void add_node(struct message *g, const char *op, const char *const *in,
+                     const char *const *out, int64_t to)
+{
+    struct message m = {.size = 0};
+    for (; *in; in++) {
+        text(&m, 1, *in);
+    }
+    for (; *out; out++) {
+        text(&m, 2, *out);
+    }
+    text(&m, 4, op);
+    if (to != 0) {
+        add_int(&m, "to", to);
+    }
+    inner(g, 1, &m);
+}
+
+#define NAMES(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+/* A product with scales of more dimensions than the sums has as many. */
+static void scales_of_dynamic_products_may_have_more_dimensions(void)
+{
+    static const int64_t one[] = {1, 1, 1, 0}, *const from[] = {one + 3, one + 2, one + 1, one};
+    const float scale = 0.5f;
+    const int8_t weights[6] = {1, 2, 3, 4, 5, 6};
+    for (int i = 0; i < 4; i++) {
+        struct message g = {.size = 0};
+        add_node(&g, "DynamicQuantizeLinear", NAMES("x"), NAMES("q", "s", "z"), 0);
+        add_node(&g, "MatMulInteger", NAMES("q", "w", "z"), NAMES("i"), 0);
+        add_node(&g, "Cast", NAMES("i"), NAMES("f"), 1);
+        add_node(&g, "Mul", NAMES("s", "ws"), NAMES("both"), 0);
+        add_node(&g, "Mul", NAMES("f", "both"), NAMES("y"), 0);
+        const struct message w = tensor("w", 3, (const int64_t[]){3, 2, 0}, weights, 6),
+                             ws = tensor("ws", 1, from[i], &scale, sizeof(scale)),
+                             x = port("x", 1, two_by_three),
+                             y = port("y", 1,
+                                      i > 2 ? (const int64_t[]){1, 2, 2, 0}
+                                            : (const int64_t[]){2, 2, 0});
+        inner(&g, 5, &w);
+        inner(&g, 5, &ws);
+        inner(&g, 11, &x);
+        inner(&g, 12, &y);
+        const struct message m = model(&g, 17);
+        struct reading r;
+        read_model(&r, &m, &parse_options);
+        REQUIRE_OK(r.code, &r.err);
+        EXPECT_INT(r.graph.value[r.graph.output[0]].desc.shape.rank, i > 2 ? 3 : 2);
+        ifd_arena_finish(&r.arena);
+    }
+}
+
 static void varints_end_at_64_bits(void)
 {
     static const uint8_t longest[] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01};
@@ -1076,6 +1128,7 @@ int main(int argc, char **argv)
         T(places_far_outside_of_volumes_have_zeros),
         T(kernels_of_machines_have_a_known_name),
         T(linear_attention_has_a_query_for_each_key),
+        T(scales_of_dynamic_products_may_have_more_dimensions),
         T(varints_end_at_64_bits),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
