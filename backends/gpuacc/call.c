@@ -49,6 +49,13 @@ void ifd_gpu_constant(struct ifd_gpu_call *call, ifd_gpu_pack_fn pack, const voi
                 .constant = {.pack = pack, .params = params, .source = source, .bytes = bytes}});
 }
 
+void ifd_gpu_in_rows(struct ifd_gpu_call *call, size_t row)
+{
+    if (call->arg_count > 0) {
+        call->arg[call->arg_count - 1].constant.row = row;
+    }
+}
+
 void ifd_gpu_as_image(struct ifd_gpu_call *call, const struct ifd_gpu_image *image)
 {
     if (call->arg_count > 0) {

@@ -33,6 +33,7 @@ struct ifd_gpu_constant {
     ifd_gpu_pack_fn pack;
     const void *params, *source;
     size_t bytes;
+    size_t row; /* of a matrix as it is packed: the same numbers may have another shape elsewhere */
     struct ifd_gpu_image image;
 };
 
@@ -75,6 +76,8 @@ void ifd_gpu_in(struct ifd_gpu_call *call, uint32_t value);
 void ifd_gpu_out(struct ifd_gpu_call *call, uint32_t value);
 void ifd_gpu_constant(struct ifd_gpu_call *call, ifd_gpu_pack_fn pack, const void *params,
                       const void *source, size_t bytes);
+/** The constant that was added last has rows of so many numbers. */
+void ifd_gpu_in_rows(struct ifd_gpu_call *call, size_t row);
 /** The constant that was added last is an image. */
 void ifd_gpu_as_image(struct ifd_gpu_call *call, const struct ifd_gpu_image *image);
 void ifd_gpu_int(struct ifd_gpu_call *call, int64_t number);

@@ -13,7 +13,8 @@ static cl_mem find(const struct ifd_partition *partition, const struct ifd_gpu_c
     for (uint32_t i = 0; partition && i < partition->resident_count; i++) {
         const struct ifd_gpu_constant *have = &partition->resident[i].constant;
         if (constant->source && have->source == constant->source && have->pack == constant->pack &&
-            have->bytes == constant->bytes && have->image.width == constant->image.width) {
+            have->bytes == constant->bytes && have->row == constant->row &&
+            have->image.width == constant->image.width) {
             return partition->resident[i].buffer;
         }
     }

@@ -219,6 +219,7 @@ static enum ifd_code describe_products(const struct ways *ways,
     ifd_gpu_constant(ret_call, ifd_gpu_winograd_pack, filters, plan->node->input[1].data.data,
                      ifd_gpu_winograd_points(blocking->patch) * size.group_in * size.out_c *
                          sizeof(float));
+    ifd_gpu_in_rows(ret_call, size.out_c);
     const enum ifd_code code = ifd_gpu_layer_constants(
         plan->lowering, plan->node, plan->layer->out_c, size.out_c, ret_call, err);
     ifd_gpu_out(ret_call, ways->sums);

@@ -74,6 +74,7 @@ enum ifd_code ifd_gpu_conv_constants(struct ifd_gpu_lowering *lowering,
     const ifd_gpu_pack_fn fn = is_q8 ? pack_q8 : is_f16 ? pack_f16 : pack_f32;
     const size_t bytes = is_q8 ? 1 : is_f16 ? sizeof(uint16_t) : sizeof(float); /* of a weight */
     ifd_gpu_constant(call, fn, pack, node->input[1].data.data, pack->inner * pack->row * bytes);
+    ifd_gpu_in_rows(call, pack->row);
     if (weights == IFD_GPU_IMAGE) {
         ifd_gpu_as_image(call, &(struct ifd_gpu_image){.width = pack->row / 4,
                                                        .height = pack->inner,

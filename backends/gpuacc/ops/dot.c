@@ -71,6 +71,7 @@ enum ifd_code ifd_gpu_dot_constants(struct ifd_gpu_lowering *lowering,
     ifd_gpu_define(call, "#define DOT\n#define %s\n%s", means[lowering->device->info.dot],
                    sums->w_zero ? "#define HAS_W_ZERO\n" : "");
     ifd_gpu_constant(call, pack_weights, &sums->size, sums->weights, size->inner * size->row);
+    ifd_gpu_in_rows(call, size->row);
     ifd_gpu_constant(call, pack_bias, sums, NULL, size->row * sizeof(int32_t));
     return ifd_gpu_layer_factors(lowering, node, size->out_c, size->row, call, err);
 }

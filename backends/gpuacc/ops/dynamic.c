@@ -100,6 +100,7 @@ static enum ifd_code multiply(struct ifd_gpu_lowering *lowering,
     ifd_gpu_in_elements(&call, ranges, sizeof(float));
     ifd_gpu_constant(&call, pack_weights, layer, node->view.input[1].data.data,
                      layer->depth * layer->padded);
+    ifd_gpu_in_rows(&call, layer->padded);
     ifd_gpu_constant(&call, pack_scales, layer, NULL, layer->padded * sizeof(float));
     ifd_gpu_constant(&call, pack_bias, layer, NULL, layer->padded * sizeof(float));
     ifd_gpu_out(&call, node->output_value[0]);

@@ -99,6 +99,7 @@ static enum ifd_code add_matrix(const struct plan *plan, uint32_t input, struct 
     *matrix = (struct matrix){(size_t)dim[0], (size_t)dim[1]};
     ifd_gpu_constant(call, pack_matrix, matrix, node->input[from].data.data,
                      matrix->rows * matrix->columns);
+    ifd_gpu_in_rows(call, matrix->columns);
     return IFD_OK;
 }
 
