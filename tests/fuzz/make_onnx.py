@@ -203,6 +203,42 @@ def found():
     )
 
 
+def texts():
+    """Texts that are made in the turns of a loop, whose parts data decides, and in branches."""
+    S, B = TensorProto.STRING, TensorProto.BOOL
+    body = graph(
+        [
+            node("StringSplit", "p", ["t", "n"]),
+            node("Shape", "t", "r"),
+            node("StringConcat", "bq", "u"),
+            node("StringConcat", "dp", "v"),
+            node("Identity", "c", "e"),
+        ],
+        [("i", I64, []), ("c", B, []), ("p", S, [1]), ("q", S, [1])],
+        [("e", B, []), ("u", S, [1]), ("v", S, [1]), ("r", I64, [2])],
+    )
+    write(
+        "text_turns",
+        [node("Loop", ["m", "", "x", "y"], "uvr", body=body)],
+        [("m", I64, []), ("x", S, [1]), ("y", S, [1])],
+        [("u", S, [1]), ("v", S, [1]), ("r", I64, ["k", 2])],
+        [("b", np.array(["b "], object)), ("d", np.array(["d"], object))],
+        opset=20,
+    )
+    branches = {
+        "then_branch": graph([node("StringConcat", "xd", "r")], [], [("r", S, [1])]),
+        "else_branch": graph([node("StringConcat", "dx", "r")], [], [("r", S, [1])]),
+    }
+    write(
+        "text_branches",
+        [node("If", "c", **branches)],
+        [("c", B, []), ("x", S, [1])],
+        [("y", S, [1])],
+        [("d", np.array(["d"], object))],
+        opset=20,
+    )
+
+
 def sequences():
     body = graph([node("Mul", "ab", "m")], [("a", F, [2]), ("b", F, [2])], [("m", F, [2])])
     write(
@@ -542,6 +578,7 @@ def main():
     graphs()
     found()
     sequences()
+    texts()
     attention()
     sampled()
     write(

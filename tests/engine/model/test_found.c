@@ -277,7 +277,7 @@ static bool is_text(const struct ifd_tensor *tensor, size_t i, const char *wante
     return text.size == strlen(wanted) && memcmp(text.data, wanted, text.size) == 0;
 }
 
-/* Each turn writes its number in front of the text: what one makes outlives the next run of its plan. */
+/* Each turn writes its number in front of the text, which outlives the next run of its plan. */
 static void texts_go_from_turn_to_turn(void)
 {
     const struct ifd_str begin = {" turns", 6};
@@ -345,6 +345,36 @@ static void turns_of_a_loop_take_as_much_as_the_limit(void)
     }
 }
 
+static struct ifd_tensor text(const struct ifd_str *s)
+{
+    return tensor(IFD_STR, SHAPE(1), s, sizeof(*s));
+}
+
+/* Of text_turns, turn by turn: u = "b " + v, v = "d" + u. Turns have a plan in common, and each
+ * reads the texts of the one before. */
+static void texts_of_a_turn_are_there_in_the_next(void)
+{
+    static char large[200000];
+    memset(large, 'x', sizeof(large));
+    const struct ifd_str x[2] = {{large, sizeof(large)}, {"first second", 12}}, y = {"yz", 2};
+    struct model_file f;
+    model_file_begin(&f, ONNX "text_turns.onnx", NULL);
+    const int64_t turns = 6;
+    for (int run = 0; run < 4; run++) {
+        const struct ifd_str in = x[run % 2];
+        f.in[0] = tensor(IFD_S64, (struct ifd_shape){0}, &turns, sizeof(turns));
+        f.in[1] = text(&in);
+        f.in[2] = text(&y);
+        REQUIRE_OK(model_file_run(&f), &f.err);
+        const struct ifd_str u = *(const struct ifd_str *)f.out[0].data;
+        const struct ifd_str v = *(const struct ifd_str *)f.out[1].data;
+        REQUIRE(u.size == in.size + 9 && v.size == y.size + 9);
+        EXPECT(memcmp(u.data, "b db db d", 9) == 0 && memcmp(u.data + 9, in.data, in.size) == 0);
+        EXPECT(memcmp(v.data, "db db db yz", 11) == 0);
+    }
+    model_file_end(&f);
+}
+
 static enum ifd_code run_above(struct model_file *f)
 {
     static const float threshold = 3.5F;
@@ -410,6 +440,7 @@ int main(int argc, char **argv)
         T(turns_of_a_loop_take_as_much_as_the_limit),
         T(turns_give_the_same_with_room_for_two_plans),
         T(positions_in_sequences_may_be_data),
+        T(texts_of_a_turn_are_there_in_the_next),
         T(every_failed_allocation_is_reported),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
