@@ -217,6 +217,36 @@ def top_k(rng):
                 {"axis": axis, "largest": int(rng.integers(2)), "sorted": 1}, {1}, 2)
 
 
+def with_ties(rng, shape, dtype=F):
+    """Most values are equal to others."""
+    return array(rng, shape, np.int64, 0, 1).astype(dtype) % dtype(int(rng.integers(1, 5)))
+
+
+def top_k_of_ties(rng):
+    case = top_k(rng)
+    case.inputs[0] = with_ties(rng, case.inputs[0].shape, case.inputs[0].dtype.type)
+    return case
+
+
+def unique(rng):
+    shape = shape_of(rng)
+    attrs = {"sorted": int(rng.integers(2))}
+    if rng.integers(2):
+        attrs["axis"] = axis_of(rng, len(shape))
+    return Case("Unique", [with_ties(rng, shape, pick(rng, *NUMBERS))], attrs, outputs=4)
+
+
+def suppression(rng):
+    """Corners in whole numbers and few scores: many boxes and scores are equal."""
+    batches, classes, boxes = (int(rng.integers(1, n)) for n in (3, 4, 40))
+    corners = rng.integers(0, 8, (batches, boxes, 4)).astype(F)
+    scores = with_ties(rng, (batches, classes, boxes)) / F(4)
+    inputs = [corners, scores, i64(int(rng.integers(0, 9)))]
+    inputs.append(np.array([pick(rng, 0, 0.3, 0.5, 1)], F) if rng.integers(4) else None)
+    inputs.append(np.array([pick(rng, -1, 0, 0.25, 0.5)], F) if rng.integers(4) else None)
+    return Case("NonMaxSuppression", inputs, {"center_point_box": int(rng.integers(2))}, {2, 3, 4})
+
+
 # ---- moves ----
 
 
@@ -844,6 +874,7 @@ CASES = {
     "ArgMax": arg("ArgMax"), "ArgMin": arg("ArgMin"),
     "Softmax": softmax("Softmax"), "LogSoftmax": softmax("LogSoftmax"),
     "Hardmax": softmax("Hardmax"), "CumSum": cumsum, "TopK": top_k,
+    "TopK of ties": top_k_of_ties, "Unique": unique, "NonMaxSuppression": suppression,
     "Concat": concat, "Split": split, "Slice": slice_, "Transpose": transpose,
     "Reshape": reshape, "Flatten": flatten, "Squeeze": squeeze, "Unsqueeze": unsqueeze,
     "Expand": expand, "Tile": tile, "Pad": pad, "Gather": gather,
