@@ -128,6 +128,16 @@ static const char *format_name(enum ifd_tensor_format format)
     return names[format];
 }
 
+static void put_reshape(struct ifd_json_out *out, const struct ifd_tensor_info *tensor)
+{
+    if (tensor->has_reshape) {
+        ifd_json_key(out, "reshape");
+        ifd_json_begin(out, '{');
+        put_dims(out, "shape", &tensor->reshape, false);
+        ifd_json_end(out, '}');
+    }
+}
+
 static void put_input_configs(struct ifd_json_out *out, const struct ifd_model_desc *desc)
 {
     ifd_json_key(out, "input");
@@ -142,6 +152,7 @@ static void put_input_configs(struct ifd_json_out *out, const struct ifd_model_d
         put_data_type(out, input->dtype);
         ifd_json_member_text(out, "format", format_name(input->format));
         put_dims(out, "dims", &input->shape, false);
+        put_reshape(out, input);
         ifd_json_member_bool(out, "is_shape_tensor", false);
         ifd_json_member_bool(out, "allow_ragged_batch", false);
         ifd_json_member_bool(out, "optional", input->optional);
@@ -164,6 +175,7 @@ static void put_output_configs(struct ifd_json_out *out, const struct ifd_model_
         ifd_json_member_text(out, "name", output->name);
         put_data_type(out, output->dtype);
         put_dims(out, "dims", &output->shape, false);
+        put_reshape(out, output);
         ifd_json_member_text(out, "label_filename",
                              output->label_filename ? output->label_filename : "");
         ifd_json_member_bool(out, "is_shape_tensor", false);

@@ -60,6 +60,8 @@ struct ifd_tensor_info {
     bool has_dtype, has_shape; /* known from the config, or from the file */
     enum ifd_dtype dtype;
     struct ifd_shape shape;
+    bool has_reshape; /* the file has another shape: the config's `reshape`; see reshape.h */
+    struct ifd_shape reshape;
     enum ifd_tensor_format format;
     bool optional;  /* inputs */
     bool is_hidden; /* the server's own: a state of a sequence; clients do not see it */
@@ -163,6 +165,7 @@ struct ifd_model_desc {
     uint32_t picture_batch;
     const struct ifd_tensor_info *input, *output;
     uint32_t input_count, output_count;
+    bool has_reshapes; /* one of them, at least */
 
     const struct ifd_meaning *meaning; /* of the outputs; NULL if nobody says it */
 

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "server/model/reshape.h"
+
 struct side {
     const char *word; /* "input", "output" */
     const struct ifd_port *port;
@@ -109,11 +111,12 @@ static enum ifd_code complete_tensor(const struct side *side, const struct ifd_p
                         ifd_dtype_wire_name(port->desc.dtype));
     }
     bool first_is_free = !has_batch && port->batched;
-    if (tensor->has_shape && !dims_agree(&tensor->shape, &dims, first_is_free)) {
-        return ifd_fail(err, IFD_INVALID,
-                        "config line %u: %s \"%s\" has dims %s, the file says %s%s", tensor->line,
-                        side->word, port->name, shape_text(&tensor->shape).s, shape_text(&dims).s,
-                        has_batch ? " behind the batch dimension" : "");
+    const struct ifd_shape *given = ifd_file_shape(tensor);
+    if (tensor->has_shape && !dims_agree(given, &dims, first_is_free)) {
+        return ifd_fail(err, IFD_INVALID, "config line %u: %s \"%s\" has %s %s, the file says %s%s",
+                        tensor->line, side->word, port->name,
+                        tensor->has_reshape ? "reshape" : "dims", shape_text(given).s,
+                        shape_text(&dims).s, has_batch ? " behind the batch dimension" : "");
     }
     if (tensor->optional) {
         return ifd_fail(err, IFD_INVALID,

@@ -88,6 +88,13 @@ enum ifd_code ifd_field_refuse(struct ifd_fields *c, const struct ifd_text_field
                     f->name);
 }
 
+enum ifd_code ifd_field_refuse_true(struct ifd_fields *c, const struct ifd_text_field *f, void *at)
+{
+    bool is_so = false;
+    const enum ifd_code code = ifd_field_bool(c, f, &is_so);
+    return !code && is_so ? ifd_field_refuse(c, f, at) : code;
+}
+
 /* ---- messages, arrays, maps ---- */
 
 void ifd_field_warn(struct ifd_fields *c, const struct ifd_text_field *f, const char *what)

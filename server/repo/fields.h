@@ -49,6 +49,8 @@ enum ifd_code ifd_field_u32(struct ifd_fields *c, const struct ifd_text_field *f
 enum ifd_code ifd_field_s32(struct ifd_fields *c, const struct ifd_text_field *f, void *at);
 /** Reader of unsupported fields that cannot be ignored: UNSUPPORTED. */
 enum ifd_code ifd_field_refuse(struct ifd_fields *c, const struct ifd_text_field *f, void *at);
+/** The same of those that are harmless while they are false. */
+enum ifd_code ifd_field_refuse_true(struct ifd_fields *c, const struct ifd_text_field *f, void *at);
 
 /** Returns INVALID with file, line, field, value and what was wanted. */
 enum ifd_code ifd_field_fail(struct ifd_fields *c, const struct ifd_text_field *f,

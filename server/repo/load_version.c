@@ -6,6 +6,7 @@
 
 #include "engine/base/str.h"
 #include "server/model/parameters.h"
+#include "server/model/reshape.h"
 #include "server/repo/complete.h"
 #include "server/repo/digest.h"
 #include "server/repo/externals.h"
@@ -299,7 +300,7 @@ static enum ifd_code give_shapes(struct ifd_version *version, struct ifd_model_o
     }
     model->input_shape = given;
     for (uint32_t i = 0; i < desc->input_count; i++) {
-        const struct ifd_shape *dims = &desc->input[i].shape;
+        const struct ifd_shape *dims = ifd_file_shape(&desc->input[i]);
         if (!desc->input[i].has_shape || dims->rank + lead > IFD_MAX_RANK) {
             continue;
         }

@@ -310,14 +310,7 @@ static enum ifd_code check_batching(const struct ifd_model_desc *m, const char *
 
 /* ---- the rest ---- */
 
-static enum ifd_code read_decoupled(struct ifd_fields *c, const struct ifd_text_field *f, void *at)
-{
-    bool is_decoupled = false;
-    enum ifd_code code = ifd_field_bool(c, f, &is_decoupled);
-    return !code && is_decoupled ? ifd_field_refuse(c, f, at) : code;
-}
-
-static const struct ifd_field_row transaction_rows[] = {{"decoupled", read_decoupled, 0}};
+static const struct ifd_field_row transaction_rows[] = {{"decoupled", ifd_field_refuse_true, 0}};
 
 static enum ifd_code read_transaction(struct ifd_fields *c, const struct ifd_text_field *f,
                                       void *at)

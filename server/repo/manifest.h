@@ -2,7 +2,7 @@
  *  meanings of Triton's model_config.proto.
  *
  *  A field that has no meaning here is a warning; one whose meaning would be lost (ensembles,
- *  sequences, reshape) is an error. complete.h adds what the config leaves out from the model file.
+ *  decoupled models) is an error. complete.h adds what the config leaves out from the model file.
  *  Thread: any. */
 #ifndef INFERD_SERVER_REPO_MANIFEST_H
 #define INFERD_SERVER_REPO_MANIFEST_H

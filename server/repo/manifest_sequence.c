@@ -205,7 +205,8 @@ static const struct ifd_field_row sequence_rows[] = {
     {"control_input", read_control_input, IFD_FIELD_EACH},
     {"direct", NULL, 0},
     {"oldest", read_oldest, IFD_FIELD_EACH},
-    {"iterative_sequence", ifd_field_refuse, 0},
+    {"iterative_sequence", ifd_field_refuse_true, 0},
+    {"generative_sequence", ifd_field_refuse_true, 0},
 };
 
 enum ifd_code ifd_manifest_read_sequences(struct ifd_fields *c, const struct ifd_text_field *f,

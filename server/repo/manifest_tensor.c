@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "engine/base/str.h"
+#include "server/model/reshape.h"
 
 /* ---- tensors ---- */
 
@@ -32,20 +33,40 @@ enum ifd_code ifd_manifest_read_dtype(struct ifd_fields *c, const struct ifd_tex
     return ifd_field_fail(c, f, "a data type (TYPE_FP32, TYPE_UINT8, TYPE_INT32, TYPE_STRING …)");
 }
 
-enum ifd_code ifd_manifest_read_dim(struct ifd_fields *c, const struct ifd_text_field *f, void *at)
+static enum ifd_code add_dim(struct ifd_fields *c, const struct ifd_text_field *f,
+                             struct ifd_shape *shape)
 {
-    struct ifd_tensor_info *tensor = at;
     int64_t dim = 0;
     if (!ifd_str_s64(ifd_str(f->text), &dim) || (dim < 1 && dim != IFD_DIM_ANY)) {
         return ifd_field_fail(c, f, "a dimension (1 or more, or -1)");
     }
-    if (tensor->shape.rank == IFD_MAX_RANK) {
+    if (shape->rank == IFD_MAX_RANK) {
         return ifd_fail(c->err, IFD_TOO_LARGE, "%s:%u: more than %d dimensions", c->file, f->line,
                         IFD_MAX_RANK);
     }
-    tensor->shape.dim[tensor->shape.rank++] = dim;
-    tensor->has_shape = true;
+    shape->dim[shape->rank++] = dim;
     return IFD_OK;
+}
+
+enum ifd_code ifd_manifest_read_dim(struct ifd_fields *c, const struct ifd_text_field *f, void *at)
+{
+    struct ifd_tensor_info *tensor = at;
+    tensor->has_shape = true;
+    return add_dim(c, f, &tensor->shape);
+}
+
+static enum ifd_code read_reshape_dim(struct ifd_fields *c, const struct ifd_text_field *f,
+                                      void *at)
+{
+    return add_dim(c, f, &((struct ifd_tensor_info *)at)->reshape);
+}
+
+static const struct ifd_field_row reshape_rows[] = {{"shape", read_reshape_dim, IFD_FIELD_EACH}};
+
+static enum ifd_code read_reshape(struct ifd_fields *c, const struct ifd_text_field *f, void *at)
+{
+    ((struct ifd_tensor_info *)at)->has_reshape = true;
+    return IFD_READ_MESSAGE(c, f, reshape_rows, at);
 }
 
 static enum ifd_code read_format(struct ifd_fields *c, const struct ifd_text_field *f, void *at)
@@ -71,7 +92,7 @@ static const struct ifd_field_row tensor_rows[] = {
     {"format", read_format, offsetof(struct ifd_tensor_info, format)},
     {"optional", ifd_field_bool, offsetof(struct ifd_tensor_info, optional)},
     {"label_filename", ifd_field_text, offsetof(struct ifd_tensor_info, label_filename)},
-    {"reshape", ifd_field_refuse, 0},
+    {"reshape", read_reshape, 0},
     {"is_shape_tensor", NULL, 0},
     {"allow_ragged_batch", NULL, 0},
     {"is_non_linear_format_io", NULL, 0},
@@ -94,6 +115,12 @@ static enum ifd_code read_tensor(struct ifd_fields *c, const struct ifd_text_fie
     enum ifd_code code = IFD_READ_MESSAGE(c, f, tensor_rows, tensor);
     if (!code && tensor->name[0] == '\0') {
         code = ifd_fail(c->err, IFD_INVALID, "%s:%u: %s has no name", c->file, f->line, f->name);
+    }
+    if (!code && tensor->has_reshape && !ifd_reshape_is_possible(tensor)) {
+        code = ifd_fail(c->err, IFD_INVALID,
+                        "%s:%u: reshape of \"%s\" needs as many elements and open dimensions as "
+                        "its dims",
+                        c->file, f->line, tensor->name);
     }
     return code;
 }

@@ -76,7 +76,7 @@ static enum ifd_code make_sound_rule(const struct ifd_model_desc *desc,
 
 static uint32_t picture_batch(const struct ifd_model_desc *desc, const struct ifd_model_info *file)
 {
-    bool are_batched = file && desc->max_batch_size == 0;
+    bool are_batched = file && desc->max_batch_size == 0 && !desc->has_reshapes;
     for (uint32_t i = 0; are_batched && i < file->input_count; i++) {
         are_batched = file->input[i].batched;
     }
@@ -112,6 +112,12 @@ static enum ifd_code describe_tensors(struct ifd_version *version, struct ifd_er
     for (uint32_t i = 0; i < desc->output_count && !code; i++) {
         output[i] = desc->output[i];
         code = load_labels(version, file ? &file->output[i] : NULL, &output[i], err);
+    }
+    for (uint32_t i = 0; i < desc->input_count; i++) {
+        desc->has_reshapes |= input[i].has_reshape;
+    }
+    for (uint32_t i = 0; i < desc->output_count; i++) {
+        desc->has_reshapes |= output[i].has_reshape;
     }
     desc->picture_batch = picture_batch(desc, file);
     desc->input = input;

@@ -4,6 +4,7 @@
 #include "engine/base/clock.h"
 #include "engine/base/str.h"
 #include "server/model/parameters.h"
+#include "server/model/reshape.h"
 #include "server/repo/externals.h"
 #include "server/sched/runners.h"
 #include "server/serve/warm_up.h"
@@ -48,7 +49,7 @@ static uint32_t instance_batch(const struct ifd_version *version)
         return (uint32_t)version->desc.max_batch_size;
     }
     for (uint32_t i = 0; i < version->desc.input_count; i++) {
-        const struct ifd_shape *dims = &version->desc.input[i].shape;
+        const struct ifd_shape *dims = ifd_file_shape(&version->desc.input[i]);
         const bool is_asked = version->desc.input[i].line > 0; /* not in the file only */
         is_open = is_open || (is_asked && dims->rank > 0 && dims->dim[0] == IFD_DIM_ANY);
         most = info->input[i].batched && dims->dim[0] > most ? dims->dim[0] : most;

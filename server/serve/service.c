@@ -1,6 +1,7 @@
 /* Inference: requests become jobs, jobs become answers. service_level.c has their deadlines. */
 #include "server/serve/service_impl.h"
 
+#include "server/model/reshape.h"
 #include "server/serve/counts.h"
 
 #define EXPIRE_MS      5
@@ -71,6 +72,9 @@ static void answer(struct service_job *job)
     struct ifd_service *service = job->service;
     enum ifd_code code = job->job.code;
     settle_sequence(job, code == IFD_OK);
+    if (code == IFD_OK && job->version->desc.has_reshapes) {
+        ifd_reshape_outputs(&job->version->desc, request->output);
+    }
     ifd_count_job(served, &job->job, request);
     request->turn.waited_ns = 0; /* it was counted; a sound has further runs */
     if (code == IFD_DEADLINE) {
@@ -278,6 +282,10 @@ static enum ifd_code submit(struct ifd_service *service, struct ifd_infer_reques
     if (served->sequences) {
         code = ifd_sequences_begin(served->sequences, request, ifd_monotonic_ns(), &job->sequence,
                                    &job->job.wanted, err);
+    }
+    if (!code && version->desc.has_reshapes) {
+        job->job.input = ifd_reshape_inputs(&version->desc, request->input, request->arena);
+        code = job->job.input ? IFD_OK : ifd_fail(err, IFD_NOMEM, "no memory for a request");
     }
     if (code) {
         drop_job(job, code);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "engine/base/str.h"
+#include "server/model/reshape.h"
 
 #define ARENA_BYTES ((size_t)1 << 30)
 
@@ -250,7 +251,9 @@ static enum ifd_code read_sample(const struct ifd_source *source,
     return ifd_source_read(source, path, ARENA_BYTES, alloc, ret, err);
 }
 
+/* info: the input as the model's description has it. */
 static enum ifd_code make_input(const struct ifd_version *version,
+                                const struct ifd_tensor_info *info,
                                 const struct ifd_warm_input_info *input, uint32_t batch,
                                 struct ifd_arena *arena, struct ifd_tensor *ret,
                                 struct ifd_err *err)
@@ -297,6 +300,7 @@ static enum ifd_code make_input(const struct ifd_version *version,
         }
     }
     ifd_release_tensor(arena->alloc, (void *)(uintptr_t)file.data, file.size);
+    ifd_reshape_to_file(info, has_batch, &ret->shape);
     ret->bytes = ret->capacity = all;
     return code;
 }
@@ -314,11 +318,13 @@ static enum ifd_code run_sample(struct ifd_warm_up *self, struct ifd_runner *run
     for (uint32_t i = 0; i < desc->input_count && !code; i++) {
         const struct ifd_warm_input_info *from = find_input(sample, desc->input[i].name);
         if (from) {
-            code = make_input(self->version, from, sample->batch_size, arena, &input[i], err);
+            code = make_input(self->version, &desc->input[i], from, sample->batch_size, arena,
+                              &input[i], err);
             is_made_up = is_made_up || from->fill != IFD_WARM_FILE;
         } else if (!code && desc->input[i].is_hidden) { /* the beginning of a sequence */
             const struct ifd_warm_input_info zeros = {.tensor = desc->input[i]};
-            code = make_input(self->version, &zeros, sample->batch_size, arena, &input[i], err);
+            code = make_input(self->version, &desc->input[i], &zeros, sample->batch_size, arena,
+                              &input[i], err);
         }
     }
     for (uint32_t i = 0; i < sample->count && !code; i++) {

@@ -128,6 +128,81 @@ class Shapes(support.ServerCase):
                          (1, 1, 64, 96))
 
 
+class Reshape(support.ServerCase):
+    """Clients see other shapes than the file has, as in Triton's example densenet_onnx."""
+
+    PICTURES = """
+        platform: "onnxruntime_onnx"
+        max_batch_size: 0
+        input { name: "x" data_type: TYPE_FP32 format: FORMAT_NCHW dims: [ 3, 8, 6 ]
+                reshape { shape: [ 1, 3, 8, 6 ] } }
+        output { name: "y" data_type: TYPE_FP32 dims: [ 3 ] reshape { shape: [ 1, 3, 1, 1 ] } }
+        model_warmup { name: "w" batch_size: 1 inputs { key: "x" value {
+            data_type: TYPE_FP32 dims: [ 3, 8, 6 ] random_data: true } } }"""
+    NUMBERS = """
+        max_batch_size: 4
+        input { name: "x" data_type: TYPE_FP32 dims: [ 1 ] reshape { shape: [ ] } }
+        output { name: "y" data_type: TYPE_FP32 dims: [ 1 ] reshape { shape: [ ] } }
+        dynamic_batching { max_queue_delay_microseconds: 200000 preferred_batch_size: 4 }"""
+    OPEN = """
+        input { name: "x" data_type: TYPE_FP32 dims: [ -1, 2, -1 ]
+                reshape { shape: [ 1, -1, 1, -1, 2 ] } }"""
+
+    @classmethod
+    def prepare(cls, folder):
+        for name, op, shape, config in (
+                ("pictures", "GlobalAveragePool", [1, 3, 8, 6], cls.PICTURES),
+                ("numbers", "Neg", ["n"], cls.NUMBERS),
+                ("open", "Neg", [1, "a", 1, "b", 2], cls.OPEN)):
+            x, y = (onnx.helper.make_tensor_value_info(n, onnx.TensorProto.FLOAT, s)
+                    for n, s in (("x", shape), ("y", None)))
+            graph = onnx.helper.make_graph([onnx.helper.make_node(op, ["x"], ["y"])], "g", [x], [y])
+            model = onnx.helper.make_model(graph, ir_version=8, opset_imports=[
+                onnx.helper.make_opsetid("", 17)])
+            path = pathlib.Path(folder) / name / "1" / "model.onnx"
+            path.parent.mkdir(parents=True)
+            onnx.save(model, str(path))
+            (path.parent.parent / "config.pbtxt").write_text(config)
+
+    def setUp(self):
+        self.client = triton.InferenceServerClient(self.server.address, concurrency=4)
+        self.addCleanup(self.client.close)
+
+    def tensor(self, x):
+        tensor = triton.InferInput("x", x.shape, "FP32")
+        tensor.set_data_from_numpy(x)
+        return tensor
+
+    def infer(self, model, x):
+        return self.client.infer(model, [self.tensor(x)]).as_numpy("y")
+
+    def test_a_picture_without_its_batch_gives_a_row(self):
+        x = np.random.default_rng(1).random((3, 8, 6), np.float32)
+        y = self.infer("pictures", x)
+        self.assertEqual(y.shape, (3,))
+        np.testing.assert_allclose(y, x.mean((1, 2)), rtol=1e-5)
+        metadata = self.client.get_model_metadata("pictures")
+        self.assertEqual(metadata["inputs"][0]["shape"], [3, 8, 6])
+        self.assertEqual(metadata["outputs"][0]["shape"], [3])
+        config = self.client.get_model_config("pictures")
+        self.assertEqual(config["input"][0]["reshape"], {"shape": [1, 3, 8, 6]})
+        with self.assertRaisesRegex(InferenceServerException, r"Expected \[3,8,6\]"):
+            self.infer("pictures", x[None])
+
+    def test_single_numbers_are_batched(self):
+        x = np.arange(4, dtype=np.float32)
+        requests = [self.client.async_infer("numbers", [self.tensor(x[i:i + 1, None])])
+                    for i in range(4)]
+        for i, request in enumerate(requests):
+            np.testing.assert_array_equal(request.get_result().as_numpy("y"), [[-x[i]]])
+        np.testing.assert_array_equal(self.infer("numbers", x[:3, None]), -x[:3, None])
+
+    def test_open_dimensions_keep_their_order(self):
+        for a, b in ((3, 5), (5, 3), (1, 1)):
+            x = np.random.default_rng(a).random((a, 2, b), np.float32)
+            np.testing.assert_array_equal(self.infer("open", x), -x.reshape(1, a, 1, b, 2))
+
+
 class LargeFile(support.ServerCase):
     """Each plan packs the weights once more: what the shapes of requests may take grows with the
     file."""

@@ -414,8 +414,19 @@ static void what_would_change_meaning_is_refused(void)
     expect_refused("ensemble_scheduling { }", IFD_UNSUPPORTED, "ensemble_scheduling");
     expect_refused("model_repository_agents { agents { name: \"checksum\" } }", IFD_UNSUPPORTED,
                    "model_repository_agents");
-    expect_refused("input { name: \"x\" reshape { shape: [] } }", IFD_UNSUPPORTED, "reshape");
     expect_refused("model_transaction_policy { decoupled: true }", IFD_UNSUPPORTED, "decoupled");
+}
+
+static void a_reshape_has_the_elements_of_its_dims(void)
+{
+    expect_refused("input { name: \"x\" dims: [3, 4] reshape { shape: [1, 3, 5] } }", IFD_INVALID,
+                   "reshape of \"x\"");
+    expect_refused("input { name: \"x\" dims: [2] reshape { shape: [] } }", IFD_INVALID, "reshape");
+    expect_refused("output { name: \"y\" dims: [-1, 4] reshape { shape: [4] } }", IFD_INVALID,
+                   "open dimensions");
+    expect_refused("input { name: \"x\" dims: [1] reshape { shape: [0] } }", IFD_INVALID,
+                   "a dimension");
+    expect_refused("input { name: \"x\" dims: [1] reshape: true }", IFD_INVALID, "a message");
 }
 
 static void nesting_and_fields_are_bounded(void)
@@ -590,6 +601,7 @@ int main(int argc, char **argv)
         T(two_values_where_one_belongs_are_refused),
         T(values_where_messages_belong_are_refused),
         T(what_would_change_meaning_is_refused),
+        T(a_reshape_has_the_elements_of_its_dims),
         T(nesting_and_fields_are_bounded),
         T(missing_memory_is_an_error_at_every_step),
         T(empty_config_takes_everything_from_the_file),

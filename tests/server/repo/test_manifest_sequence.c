@@ -133,6 +133,8 @@ static void what_would_change_results_is_refused(void)
 {
     expect_refused("sequence_batching { state { initial_state { data_file: \"x\" } } }",
                    IFD_UNSUPPORTED, "data_file");
+    expect_refused("sequence_batching { generative_sequence: true }", IFD_UNSUPPORTED,
+                   "generative_sequence");
     expect_refused("sequence_batching { iterative_sequence: true }", IFD_UNSUPPORTED,
                    "iterative_sequence");
 }
