@@ -20,6 +20,7 @@ class Case:
     outputs: int = 1
     opset: int = 17
     steps: int = 0  # by which integers may differ
+    domain: str = ""
 
 
 def pick(rng, *choices):
@@ -831,6 +832,42 @@ def recurrent(op, gates):
     return make
 
 
+MODES = ["BRANCH_" + mode for mode in ("LEQ", "LT", "GTE", "GT", "EQ", "NEQ")]
+
+
+def trees(rng):
+    """Trees of random shape, whose limits the numbers meet; conditions of one kind or of all."""
+    columns, results = int(rng.integers(1, 6)), int(rng.integers(1, 4))
+    modes = MODES if rng.integers(2) else [pick(rng, *MODES)]
+    nodes = {n: [] for n in ("treeids", "nodeids", "featureids", "values", "modes", "truenodeids",
+                             "falsenodeids", "missing_value_tracks_true")}
+    leaves = {n: [] for n in ("treeids", "nodeids", "ids", "weights")}
+    for tree in range(int(rng.integers(1, 12))):
+        size, is_open, rows = 1, [0], {}
+        for _ in range(int(rng.integers(0, 12))):
+            at = is_open.pop(int(rng.integers(len(is_open))))
+            rows[at] = (int(rng.integers(columns)), float(rng.integers(-4, 5) / 2),
+                        pick(rng, *modes), size, size + 1, int(rng.integers(2)))
+            is_open += [size, size + 1]
+            size += 2
+        for at in range(size):
+            row = (tree, at, *rows.get(at, (0, 0.0, "LEAF", 0, 0, 0)))
+            for values, number in zip(nodes.values(), row):
+                values.append(number)
+        for at in is_open:
+            for result in range(results):
+                weight = float(F(rng.uniform(-1, 1)))
+                for values, number in zip(leaves.values(), (tree, at, result, weight)):
+                    values.append(number)
+    x = (rng.integers(-5, 6, (int(rng.integers(1, 20)), columns)) / 2).astype(F)
+    if rng.integers(2):
+        x[rng.random(x.shape) < 0.2] = np.nan
+    attrs = {**{"nodes_" + n: v for n, v in nodes.items()},
+             **{"target_" + n: v for n, v in leaves.items()}, "n_targets": results,
+             "aggregate_function": pick(rng, "SUM", "AVERAGE", "MIN", "MAX")}
+    return Case("TreeEnsembleRegressor", [x], attrs, domain="ai.onnx.ml")
+
+
 CASES = {
     **{op: unary(op) for op in (
         "Abs Neg Exp Sin Cos Tan Atan Sinh Cosh Asinh Sigmoid Tanh Relu Softplus Softsign Ceil "
@@ -898,5 +935,6 @@ CASES = {
     "QLinearMatMul": qlinear_matmul, "ConvInteger": integer_product("ConvInteger"),
     "MatMulInteger": integer_product("MatMulInteger"),
     "DynamicQuantizeLinear": dynamic_quantize,
+    "TreeEnsembleRegressor": trees,
     "LSTM": recurrent("LSTM", 4), "GRU": recurrent("GRU", 3), "RNN": recurrent("RNN", 1),
 }

@@ -25,7 +25,7 @@ def model_of(case):
     outputs = [f"out{i}" for i in range(case.outputs)]
     while names and not names[-1]:
         names.pop()
-    node = onnx.helper.make_node(case.op, names, outputs, **case.attrs)
+    node = onnx.helper.make_node(case.op, names, outputs, domain=case.domain, **case.attrs)
     given, initializers = [], []
     for i, x in enumerate(case.inputs):
         if x is None:
@@ -37,7 +37,8 @@ def model_of(case):
             given.append(onnx.helper.make_tensor_value_info(f"in{i}", kind, x.shape))
     graph = onnx.helper.make_graph([node], "one", given,
                                    [onnx.ValueInfoProto(name=n) for n in outputs], initializers)
-    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", case.opset)])
+    sets = [onnx.helper.make_opsetid("", case.opset), onnx.helper.make_opsetid("ai.onnx.ml", 3)]
+    model = onnx.helper.make_model(graph, opset_imports=sets)
     model.ir_version = 8
     inferred = onnx.shape_inference.infer_shapes(model, data_prop=True)
     if all(o.HasField("type") for o in inferred.graph.output):

@@ -467,6 +467,22 @@ struct ifd_ngrams_attrs {
     bool is_flag; /* 1 for any number of times */
 };
 
+/** What of the leaves' weights is the result. */
+enum ifd_trees_of { IFD_TREES_SUM, IFD_TREES_LEAST, IFD_TREES_MOST };
+
+/** In the column of a node of trees: NaN is not more than its float. */
+#define IFD_TREES_MISSING 0x40000000
+
+/** trees: x [rows, columns] f32, nodes [n,4] s32, the node where each tree begins s32 [trees],
+ *  weights [leaves, results] f32 → [rows, results] f32. A node is a column, the bits of a float,
+ *  and the nodes that follow, of higher numbers: where the row has more than this float there (or
+ *  NaN), and where it has not. One that leads to itself twice is a leaf: its number in place of the
+ *  float. */
+struct ifd_trees_attrs {
+    int32_t of;    /* enum ifd_trees_of */
+    int32_t depth; /* steps to a leaf, at most */
+};
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,6 +1,5 @@
-/* Ensembles of trees of ai.onnx.ml. All trees are walked at once, a level a step: tables that the
- * node of each tree indexes say which column it looks at, what it compares with, and which node is
- * next. Leaves lead to themselves. */
+/* Ensembles of trees of ai.onnx.ml: every condition becomes "no more than a number", and the nodes
+ * the table that our operator reads. */
 #include <math.h>
 #include <string.h>
 
@@ -10,6 +9,7 @@
 
 #define DEPTH_MAX    1024
 #define ELEMENTS_MAX ((uint64_t)1 << 24) /* weights of leaves */
+#define COLUMNS_MAX  ((int64_t)IFD_TREES_MISSING)
 #define NONE         IFD_ONNX_NO_NODE
 
 static struct ifd_shape shape_of(const struct ifd_builder *b, uint32_t value)
@@ -30,42 +30,92 @@ void *ifd_onnx_tree_take(struct ifd_onnx_call *call, uint64_t count, size_t size
 
 /* ---- how deep they are ---- */
 
+/* Nodes with children, each behind those that lead to it. */
+struct order {
+    uint32_t *node;
+    uint32_t count, depth;
+};
+
 /* From the roots down, level by level. Each node with children is reached once: the nodes of a set
  * of members lead to the same one, which counts behind the last of them. */
-static bool measure(struct ifd_onnx_call *call, struct ifd_onnx_forest *f)
+static bool measure(struct ifd_onnx_call *call, struct ifd_onnx_forest *f, struct order *ret)
 {
     uint32_t *level = ifd_onnx_tree_take(call, (uint64_t)f->count + f->trees, sizeof(*level));
-    uint32_t count = 0;
+    uint32_t count = 0, begin = 0, depth = 0;
     for (uint32_t i = 0; level && i < f->count; i++) {
-        if (f->node[i].is_root) {
+        f->node[i].is_reached = f->node[i].is_root;
+        if (f->node[i].is_root && f->node[i].child[0] != NONE) {
             level[count++] = i;
         }
     }
-    uint32_t begin = 0;
-    for (f->depth = 0; level && begin < count; f->depth++) {
+    for (; level && begin < count; depth++) {
         const uint32_t end = count;
         for (; begin < end; begin++) {
-            struct ifd_onnx_tree_node *n = &f->node[level[begin]];
-            n->is_reached = true;
-            for (uint32_t k = 0; k < 2 && n->child[0] != NONE; k++) {
+            const struct ifd_onnx_tree_node *n = &f->node[level[begin]];
+            for (uint32_t k = 0; k < 2; k++) {
                 if (k == 0 && f->node[n->child[1]].child[0] == n->child[0]) {
                     continue;
                 }
+                f->node[n->child[k]].is_reached = true;
                 if (f->node[n->child[k]].child[0] != NONE) {
                     level[count++] = n->child[k];
-                } else {
-                    f->node[n->child[k]].is_reached = true;
                 }
             }
         }
     }
-    if (level && f->depth > DEPTH_MAX) {
-        ifd_build_fail(call->b, IFD_TOO_LARGE, "a tree is %u deep, limit %d", f->depth, DEPTH_MAX);
+    if (level && depth > DEPTH_MAX) {
+        ifd_build_fail(call->b, IFD_TOO_LARGE, "a tree is %u deep, limit %d", depth, DEPTH_MAX);
     }
+    *ret = (struct order){.node = level, .count = count, .depth = depth};
     return call->b->code == IFD_OK;
 }
 
-/* ---- the walk ---- */
+/* ---- every condition as "no more than" ---- */
+
+/* A row of the nodes of trees. */
+struct row {
+    int32_t column;
+    uint32_t bits;
+    uint32_t next[2]; /* where a number is more, where it is not */
+};
+_Static_assert(sizeof(struct row) == 4 * sizeof(int32_t), "a row of nodes");
+
+static struct row row_of(int64_t column, float most, bool takes_missing, uint32_t more,
+                         uint32_t no_more)
+{
+    struct row row = {.column = (int32_t)column | (takes_missing ? IFD_TREES_MISSING : 0),
+                      .next = {more, no_more}};
+    memcpy(&row.bits, &most, sizeof(row.bits));
+    return row;
+}
+
+static bool is_two(const struct ifd_onnx_tree_node *n)
+{
+    return n->mode == IFD_ONNX_EQ || n->mode == IFD_ONNX_NEQ;
+}
+
+/* Writes the rows of a node, the first of which has number at, with where it leads if its condition
+ * holds and if not. Less than a float is no more than the next lower one; nothing is no more than
+ * NaN. */
+static void write_rows(const struct ifd_onnx_tree_node *n, uint32_t at, uint32_t yes, uint32_t no,
+                       struct row *row)
+{
+    const float below =
+        n->value > -INFINITY ? nextafterf(n->value, -INFINITY) : (float)NAN; /* NaN stays */
+    const bool is_less = n->mode == IFD_ONNX_LT || n->mode == IFD_ONNX_GTE;
+    const bool is_turned = n->mode == IFD_ONNX_GT || n->mode == IFD_ONNX_GTE;
+    if (is_two(n)) {
+        const bool is_equal = n->mode == IFD_ONNX_EQ;
+        const bool tracks = is_equal && n->tracks_missing; /* NaN differs from everything */
+        const uint32_t same = is_equal ? yes : no, other = is_equal ? no : yes;
+        row[at] = row_of(n->feature, below, !tracks, at + 1, other);
+        row[at + 1] = row_of(n->feature, n->value, tracks, other, same);
+    } else if (is_turned && n->value == n->value) {
+        row[at] = row_of(n->feature, is_less ? below : n->value, !n->tracks_missing, yes, no);
+    } else {
+        row[at] = row_of(n->feature, is_less ? below : n->value, n->tracks_missing, no, yes);
+    }
+}
 
 static uint32_t constant(struct ifd_builder *b, enum ifd_dtype dtype, const void *data,
                          const int64_t *dim, uint32_t rank)
@@ -79,116 +129,58 @@ static uint32_t constant(struct ifd_builder *b, enum ifd_dtype dtype, const void
     return ifd_build_constant(b, &desc, (struct ifd_bytes){.data = data, .size = bytes}, 0);
 }
 
-static uint32_t looked_up(struct ifd_builder *b, uint32_t table, uint32_t at)
+/* Numbers the rows: nodes with children in order, then leaves. Returns how many there are. */
+static int64_t number_rows(const struct ifd_onnx_forest *f, const struct order *order, uint32_t *at)
 {
-    return ifd_build_node(b, IFD_OP_GATHER, (const uint32_t[]){table, at}, 2, NULL, NULL);
-}
-
-/* Node i has rows 2 i and 2 i + 1; a walk is at row 2 i, and row 2 i + 1 of next is where the
- * condition leads if it holds. */
-struct tables {
-    uint32_t feature, value, mode, missing, next;
-    uint32_t modes; /* set of enum ifd_onnx_branch that are there */
-    bool has_missing;
-};
-
-static bool make_tables(struct ifd_onnx_call *call, const struct ifd_onnx_forest *f,
-                        struct tables *ret)
-{
-    struct ifd_builder *b = call->b;
-    const int64_t rows = 2 * (int64_t)f->count;
-    int64_t *feature = ifd_onnx_tree_take(call, (uint64_t)rows, sizeof(*feature));
-    int64_t *next = ifd_onnx_tree_take(call, (uint64_t)rows, sizeof(*next));
-    float *value = ifd_onnx_tree_take(call, (uint64_t)rows, sizeof(*value));
-    int32_t *mode = ifd_onnx_tree_take(call, (uint64_t)rows, sizeof(*mode));
-    int32_t *missing = ifd_onnx_tree_take(call, (uint64_t)rows, sizeof(*missing));
-    struct tables t = {0};
-    for (uint32_t r = 0; b->code == IFD_OK && r < (uint32_t)rows; r++) {
-        const struct ifd_onnx_tree_node *n = &f->node[r / 2];
-        const uint32_t child = n->child[0] == NONE ? r / 2 : n->child[1 - r % 2];
-        feature[r] = n->feature;
-        value[r] = n->value;
-        mode[r] = (int32_t)n->mode;
-        missing[r] = n->tracks_missing;
-        next[r] = 2 * (int64_t)child;
-        t.modes |= n->child[0] == NONE ? 0 : IFD_BIT(n->mode);
-        t.has_missing = t.has_missing || n->tracks_missing;
+    uint32_t rows = 0;
+    for (uint32_t i = 0; i < order->count; i++) {
+        at[order->node[i]] = rows;
+        rows += is_two(&f->node[order->node[i]]) ? 2 : 1;
     }
-    if (b->code == IFD_OK) {
-        t.feature = constant(b, IFD_S64, feature, &rows, 1);
-        t.value = constant(b, IFD_F32, value, &rows, 1);
-        t.mode = constant(b, IFD_S32, mode, &rows, 1);
-        t.missing = constant(b, IFD_S32, missing, &rows, 1);
-        t.next = constant(b, IFD_S64, next, &rows, 1);
-    }
-    *ret = t;
-    return b->code == IFD_OK;
-}
-
-static uint32_t logic(struct ifd_builder *b, enum ifd_op op, uint32_t x, uint32_t y)
-{
-    const struct ifd_desc flag = {.dtype = IFD_BOOL};
-    return ifd_build_node(b, op, (const uint32_t[]){x, y}, 2, &flag, NULL);
-}
-
-/* Does the condition of the node at each row hold? */
-static uint32_t holds(struct ifd_builder *b, const struct tables *t, uint32_t x, uint32_t at)
-{
-    static const enum ifd_op ops[] = {
-        [IFD_ONNX_LEQ] = IFD_OP_LESS_EQUAL,    [IFD_ONNX_LT] = IFD_OP_LESS,
-        [IFD_ONNX_GTE] = IFD_OP_GREATER_EQUAL, [IFD_ONNX_GT] = IFD_OP_GREATER,
-        [IFD_ONNX_EQ] = IFD_OP_EQUAL,          [IFD_ONNX_NEQ] = IFD_OP_NOT_EQUAL};
-    const struct ifd_gather_attrs own = {.axis = 1, .batch_dims = 1};
-    const uint32_t columns[2] = {x, looked_up(b, t->feature, at)};
-    const uint32_t number = ifd_build_node(b, IFD_OP_GATHER, columns, 2, NULL, &own);
-    const uint32_t limit = looked_up(b, t->value, at);
-    const bool has_one = (t->modes & (t->modes - 1)) == 0;
-    const uint32_t mode = has_one ? IFD_NONE : looked_up(b, t->mode, at);
-    uint32_t all = IFD_NONE;
-    for (uint32_t k = 0; k < sizeof(ops) / sizeof(ops[0]); k++) {
-        if ((t->modes & IFD_BIT(k)) != 0) {
-            uint32_t one = ifd_onnx_compared(b, ops[k], number, limit);
-            if (!has_one) {
-                const uint32_t is_mode =
-                    ifd_onnx_compared(b, IFD_OP_EQUAL, mode, ifd_build_number(b, IFD_S32, k));
-                one = logic(b, IFD_OP_LOGICAL_AND, one, is_mode);
-            }
-            all = all == IFD_NONE ? one : logic(b, IFD_OP_LOGICAL_OR, all, one);
+    for (uint32_t i = 0; i < f->count; i++) {
+        if (f->node[i].child[0] == NONE) {
+            at[i] = rows++;
         }
     }
-    if (t->has_missing) {
-        const uint32_t is_nan = ifd_onnx_compared(b, IFD_OP_NOT_EQUAL, number, number);
-        const uint32_t tracks = ifd_onnx_compared(b, IFD_OP_GREATER, looked_up(b, t->missing, at),
-                                                  ifd_build_number(b, IFD_S32, 0));
-        all = logic(b, IFD_OP_LOGICAL_OR, all, logic(b, IFD_OP_LOGICAL_AND, is_nan, tracks));
-    }
-    return all;
+    return rows;
 }
 
-/* The row of the leaf that each sample reaches in each tree: [n, trees]. */
-static uint32_t walked(struct ifd_onnx_call *call, const struct ifd_onnx_forest *f, uint32_t x)
+/* Sums over the leaves that are reached, or the least or most of them: [n, results]. */
+static uint32_t walked(struct ifd_onnx_call *call, const struct ifd_onnx_forest *f,
+                       const struct order *order, uint32_t x, const int64_t weights[2],
+                       enum ifd_trees_of of)
 {
     struct ifd_builder *b = call->b;
-    struct tables t;
-    int64_t *root = ifd_onnx_tree_take(call, f->trees, sizeof(*root));
-    if (!make_tables(call, f, &t) || !root) {
+    uint32_t *at = ifd_onnx_tree_take(call, f->count, sizeof(*at));
+    int32_t *root = ifd_onnx_tree_take(call, f->trees, sizeof(*root));
+    if (!at || !root) {
         return IFD_NONE;
     }
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < f->count; i++) {
-        if (f->node[i].is_root) {
-            root[count++] = 2 * (int64_t)i;
+    const int64_t rows[2] = {number_rows(f, order, at), 4}, trees = f->trees;
+    struct row *row = ifd_onnx_tree_take(call, (uint64_t)rows[0], sizeof(*row));
+    bool has_two = false;
+    uint32_t roots = 0;
+    for (uint32_t i = 0; row && i < f->count; i++) {
+        const struct ifd_onnx_tree_node *n = &f->node[i];
+        if (n->child[0] == NONE) {
+            row[at[i]] = (struct row){.bits = n->leaf, .next = {at[i], at[i]}};
+        } else if (n->is_reached) {
+            write_rows(n, at[i], at[n->child[0]], at[n->child[1]], row);
+            has_two = has_two || is_two(n);
+        }
+        if (n->is_root) {
+            root[roots++] = (int32_t)at[i];
         }
     }
-    const int64_t samples = shape_of(b, x).dim[0];
-    const struct ifd_broadcast_to_attrs all = {.shape = {.count = 2, .value = {samples, f->trees}}};
-    uint32_t at = ifd_build_list(b, root, count);
-    at = ifd_build_node(b, IFD_OP_BROADCAST_TO, &at, 1, NULL, &all);
-    for (uint32_t step = 0; b->code == IFD_OK && t.modes != 0 && step < f->depth; step++) {
-        const uint32_t side = ifd_build_cast(b, holds(b, &t, x, at), IFD_S64);
-        at = looked_up(b, t.next, ifd_build_binary(b, IFD_OP_ADD, at, side));
+    if (!row) {
+        return IFD_NONE;
     }
-    return at;
+    const struct ifd_trees_attrs attrs = {
+        .of = (int32_t)of, .depth = (int32_t)(has_two ? 2 * order->depth : order->depth)};
+    const uint32_t input[] = {x, constant(b, IFD_S32, row, rows, 2),
+                              constant(b, IFD_S32, root, &trees, 1),
+                              constant(b, IFD_F32, f->weight, weights, 2)};
+    return ifd_build_node(b, IFD_OP_TREES, input, 4, NULL, &attrs);
 }
 
 uint32_t ifd_onnx_forest_sums(struct ifd_onnx_call *call, struct ifd_onnx_forest *f,
@@ -200,33 +192,22 @@ uint32_t ifd_onnx_forest_sums(struct ifd_onnx_call *call, struct ifd_onnx_forest
     for (uint32_t i = 0; b->code == IFD_OK && i < f->count; i++) {
         const struct ifd_onnx_tree_node *n = &f->node[i];
         if (shape.rank != 2 ||
-            (n->child[0] != NONE && (n->feature < 0 || n->feature >= shape.dim[1]))) {
+            (n->child[0] != NONE &&
+             (n->feature < 0 || n->feature >= COLUMNS_MAX || n->feature >= shape.dim[1]))) {
             return ifd_build_fail(b, IFD_INVALID, "column %lld of samples of shape %s",
                                   (long long)n->feature, ifd_shape_text(&shape).s);
         }
     }
-    if (b->code != IFD_OK || !measure(call, f)) {
-        return IFD_NONE;
-    }
-    const int64_t rows = 2 * (int64_t)f->count;
-    int64_t *leaf = ifd_onnx_tree_take(call, (uint64_t)rows, sizeof(*leaf));
-    for (int64_t r = 0; leaf && r < rows; r++) {
-        leaf[r] = f->node[r / 2].leaf;
-    }
-    const uint32_t reached = walked(call, f, x);
-    if (b->code != IFD_OK) {
+    struct order order;
+    if (b->code != IFD_OK || !measure(call, f, &order)) {
         return IFD_NONE;
     }
     const int64_t dim[2] = {f->leaves, results};
-    const uint32_t row = looked_up(b, constant(b, IFD_S64, leaf, &rows, 1), reached);
-    const uint32_t all = looked_up(b, constant(b, IFD_F32, f->weight, dim, 2), row);
-    const struct ifd_ints trees = {.count = 1, .value = {1}};
     const bool is_sum = aggregate == IFD_ONNX_SUM || aggregate == IFD_ONNX_AVERAGE;
-    const uint32_t y = ifd_build_reduce(b,
-                                        is_sum                        ? IFD_OP_REDUCE_SUM
-                                        : aggregate == IFD_ONNX_LEAST ? IFD_OP_REDUCE_MIN
-                                                                      : IFD_OP_REDUCE_MAX,
-                                        all, &trees, false);
+    const uint32_t y = walked(call, f, &order, x, dim,
+                              is_sum                        ? IFD_TREES_SUM
+                              : aggregate == IFD_ONNX_LEAST ? IFD_TREES_LEAST
+                                                            : IFD_TREES_MOST);
     if (is_sum) {
         return aggregate == IFD_ONNX_AVERAGE ? ifd_build_with(b, IFD_OP_DIV, y, f->trees) : y;
     }

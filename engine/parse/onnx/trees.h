@@ -36,7 +36,7 @@ struct ifd_onnx_forest {
      * is the second child of the one before. */
     struct ifd_onnx_tree_node *node;
     float *weight; /* [leaves][results] */
-    uint32_t count, trees, leaves, depth;
+    uint32_t count, trees, leaves;
 };
 
 /** An array in the graph's arena; NULL without memory: then the builder has failed. */

@@ -18,7 +18,8 @@ def run(op, arrays, outputs, opset=18, domain="", **attributes):
     graph = helper.make_graph([node], "g", [],
                               [helper.make_empty_tensor_value_info(o) for o in node.output],
                               constants)
-    sets = [helper.make_opsetid("", opset), helper.make_opsetid("com.microsoft", 1)]
+    sets = [helper.make_opsetid("", opset), helper.make_opsetid("com.microsoft", 1),
+            helper.make_opsetid("ai.onnx.ml", 3)]
     model = helper.make_model(graph, opset_imports=sets, ir_version=8)
     session = onnxruntime.InferenceSession(model.SerializeToString(),
                                            providers=["CPUExecutionProvider"])
