@@ -292,13 +292,25 @@ static int64_t pow_int(int64_t base, int64_t exponent)
     return (int64_t)result;
 }
 
+/* Through doubles, as in LiteRT: what 32 bits do not hold is the lowest number. */
+static int64_t pow_s32(int64_t base, int64_t exponent)
+{
+    const double power = pow((double)base, (double)exponent);
+    return power > INT32_MIN && power <= INT32_MAX ? (int64_t)power : INT32_MIN;
+}
+
+/* LiteRT multiplies, and so wraps, only by one exponent for all elements. */
 static enum ifd_code pow_ref(const struct ifd_ref_call *call, struct ifd_err *err)
 {
     (void)err;
+    const struct ifd_shape *exponent = &call->in[1]->shape;
+    const bool wraps =
+        call->out[0]->dtype == IFD_S64 ||
+        (ifd_ref_elements(call->in[1]) == 1 && !ifd_shape_equal(&call->in[0]->shape, exponent));
     if (call->out[0]->dtype == IFD_F32) {
         ifd_binary_map_f32(call, powf);
     } else {
-        ifd_binary_map_int(call, pow_int);
+        ifd_binary_map_int(call, wraps ? pow_int : pow_s32);
     }
     return IFD_OK;
 }

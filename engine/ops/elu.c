@@ -1,5 +1,5 @@
 /* Activations beyond the clamps: elu, gelu, prelu. 8-bit elu and gelu go through floats, as
- * LiteRT's tables do; 8-bit prelu is requantized with double rounding. */
+ * LiteRT's tables do; quantized prelu is requantized with double rounding. */
 #include "engine/ops/unary.h"
 
 #include <math.h>
@@ -86,7 +86,9 @@ static enum ifd_code prelu_infer(const struct ifd_infer *in, struct ifd_desc *ou
         return code;
     }
     const struct ifd_desc *input = in->input[0].desc;
-    code = ifd_infer_dtype(def, in, 1, IFD_BIT(input->dtype), err);
+    /* LiteRT takes s8 for s16, and reads what is s16 as if it were s8 */
+    const uint32_t narrow = input->dtype == IFD_S16 ? IFD_BIT(IFD_S8) : 0;
+    code = ifd_infer_dtype(def, in, 1, IFD_BIT(input->dtype) | narrow, err);
     if (code == IFD_OK) {
         code = ifd_infer_output_dtype(def, output, 0, input->dtype, err);
     }
@@ -144,7 +146,7 @@ const struct ifd_op_def ifd_op_prelu = {
     .min_inputs = 2,
     .max_inputs = 2,
     .outputs = 1,
-    .dtypes = TYPES_F32 | TYPES_8BIT,
+    .dtypes = TYPES_F32 | TYPES_QUANT,
     .batch = IFD_BATCH_ELEMENTWISE,
     .can_alias = true,
     .is_elementwise = true,

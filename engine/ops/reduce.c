@@ -310,6 +310,33 @@ static enum ifd_code reduce_min_ref(const struct ifd_ref_call *call, struct ifd_
     return extremum_ref(call, true, err);
 }
 
+/* Each product is scaled by the scale of the input and the count-th root of that of the output. */
+static void prod_quantized(const struct ifd_ref_call *call, struct ifd_walk *walk, int64_t count)
+{
+    const struct ifd_desc *in = call->in[0], *out = call->out[0];
+    const size_t outputs = ifd_ref_elements(out);
+    const double root = pow((double)ifd_ref_scale(out), 1.0 / (double)count);
+    const struct ifd_multiplier factor = ifd_multiplier((double)ifd_ref_scale(in) / root);
+    int64_t *product = call->scratch;
+    int32_t min = 0;
+    int32_t max = 0;
+    ifd_dtype_range(out->dtype, &min, &max);
+    for (size_t i = 0; i < outputs; i++) {
+        product[i] = INT64_MIN; /* none yet */
+    }
+    for (; walk->left > 0; ifd_walk_next(walk)) {
+        int64_t *to = &product[walk->offset[0]];
+        const int64_t x = load(in->dtype, call->input[0], walk->done) - ifd_ref_zero_point(in);
+        *to = *to == INT64_MIN ? x : ifd_fixed_scale_wide(*to * x, factor.fraction, factor.shift);
+    }
+    for (size_t i = 0; i < outputs; i++) {
+        const int32_t y =
+            ifd_fixed_add(ifd_fixed_scale_wide(product[i], factor.fraction, factor.shift),
+                          ifd_ref_zero_point(out));
+        ifd_ref_store(out->dtype, call->output[0], i, ifd_ref_clamp(y, min, max));
+    }
+}
+
 static enum ifd_code reduce_prod_ref(const struct ifd_ref_call *call, struct ifd_err *err)
 {
     struct ifd_walk walk;
@@ -319,6 +346,10 @@ static enum ifd_code reduce_prod_ref(const struct ifd_ref_call *call, struct ifd
         return code;
     }
     const enum ifd_dtype dtype = call->out[0]->dtype;
+    if (ifd_dtype_is_quantized(dtype) && walk.left > 0) {
+        prod_quantized(call, &walk, count);
+        return IFD_OK;
+    }
     for (size_t i = 0; i < ifd_ref_elements(call->out[0]); i++) {
         if (dtype == IFD_F32) {
             ((float *)call->output[0])[i] = 1;
@@ -410,6 +441,6 @@ DEFINE(reduce_mean, TYPES_NUMBER | IFD_DTYPES_QUANT, reduce_scratch, false);
 DEFINE(reduce_sum, TYPES_NUMBER | IFD_DTYPES_QUANT, reduce_scratch, false);
 DEFINE(reduce_max, TYPES_NUMBER | IFD_DTYPES_QUANT, NULL, true);
 DEFINE(reduce_min, TYPES_NUMBER | IFD_DTYPES_QUANT, NULL, true);
-DEFINE(reduce_prod, TYPES_NUMBER, NULL, false);
+DEFINE(reduce_prod, TYPES_NUMBER | IFD_BIT(IFD_S8) | IFD_BIT(IFD_S16), reduce_scratch, false);
 DEFINE(reduce_any, IFD_BIT(IFD_BOOL), NULL, false);
 DEFINE(reduce_all, IFD_BIT(IFD_BOOL), NULL, false);

@@ -25,12 +25,13 @@ void ifd_unary_map(const struct ifd_ref_call *call, float (*fn)(float));
 
 /** Points of a table over the range of s16, both ends included. */
 #define IFD_TABLE16_POINTS 513
-/** Value of such a table at x, between its points. */
+/** Value of such a table at x, between its points. A slope has 16 bits, as in LiteRT: it wraps
+ *  between points that are further apart. */
 static inline int32_t ifd_table16_at(const int16_t *table, int32_t x)
 {
     const int32_t limited = ifd_ref_clamp(x, INT16_MIN, INT16_MAX) - INT16_MIN;
     const int32_t base = table[limited >> 7];
-    const int32_t slope = table[(limited >> 7) + 1] - base;
+    const int32_t slope = (int16_t)(table[(limited >> 7) + 1] - base);
     return (int16_t)(base + ((slope * (limited & 127) + 64) >> 7));
 }
 

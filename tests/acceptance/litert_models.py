@@ -1130,6 +1130,25 @@ def hlo_pad_cuts():
 
 
 @model
+def pad_with_a_number_of_64_bits():
+    m = Model()
+    x, y = Tensor("s64", [3, 4]), Tensor("s64", [6, 5])
+    m.first.ports([x], [y])
+    m.first.op(B.PADV2, [x, ints([[1, 2], [0, 1]]), Tensor("s64", data=-(2 ** 40), constant=True)],
+               [y])
+    return m
+
+
+@model
+def pad_with_a_number_of_the_run():
+    m = Model()
+    x, value, y = real(2, 3), real(1), Tensor("f32", [2, 6])
+    m.first.ports([x, value], [y])
+    m.first.op(B.PADV2, [x, ints([[0, 0], [1, 2]]), value], [y])
+    return m
+
+
+@model
 def dilate():
     return hlo(B.DILATE, [real(3, 4, 2), ints([2, 1, 3]),
                           Tensor("f32", data=-1.0, constant=True)], [Tensor("f32", [5, 4, 4])])

@@ -23,6 +23,7 @@ class Case:
     options: tuple = ()  # type's name, members
     intermediates: tuple = ()
     degenerate: bool = False
+    reference: bool = True  # else beside LiteRT's other kernels: its reference is wrong
 
 
 def pick(rng, *choices):
@@ -97,8 +98,6 @@ def unary(op, types=("f32",), low=-3.0, high=3.0, same=False, fixed=None, option
         quant = quant_of(x) if same else fixed.get(dtype) if fixed else None
         if dtype == "s16" and fixed:
             x.scale = [1.0 / 4096]
-        if dtype == "s16" and op == "EXP":  # of floats only
-            x.scale = [min(x.scale[0], 1.0 / 512)]
         values = tuple((k, v(rng) if callable(v) else v) for k, v in options[1:])
         return Case(op, [x], [output(rng, dtype, quant)], (options[0], *values) if options else ())
 
@@ -180,11 +179,10 @@ def compare(op):
 
 
 def prelu(rng):
-    dtype = pick(rng, "f32", "u8", "s8")
+    dtype = pick(rng, "f32", "u8", "s8", "s16")
     shape = shape_of(rng, 4)
-    return Case("PRELU", [tensor(rng, shape, dtype), tensor(rng, [1, 1, shape[3]], dtype,
-                                                           constant=True)],
-                [output(rng, dtype)])
+    alpha = tensor(rng, [1, 1, shape[3]], "s8" if dtype == "s16" else dtype, constant=True)
+    return Case("PRELU", [tensor(rng, shape, dtype), alpha], [output(rng, dtype)])
 
 
 def select(rng):
@@ -223,6 +221,31 @@ def reduce(op, types):
                     ("ReducerOptions", ("keepDims", bool(rng.integers(2)))))
 
     return make
+
+
+def sum_of_bytes(rng):
+    """LiteRT's reference reads bytes of s8 and s16 as u8."""
+    return dataclasses.replace(reduce("SUM", ("s8", "s16"))(rng), reference=False)
+
+
+def product(rng):
+    """Of quantized numbers that are small, so that not all products saturate."""
+    case = reduce("REDUCE_PROD", ("f32", "s8", "s16", "s32", "s64", "bool"))(rng)
+    x = case.inputs[0]
+    if x.scale:
+        x.scale = [float(np.float32(rng.uniform(0.9, 1.1) / pick(rng, 2, 10, 100)))]
+        case.outputs[0].scale = [float(np.float32(2.0 ** rng.uniform(-8, 3)))]
+    return case
+
+
+def power(rng):
+    """Exponents of s32 that 32 bits hold, and larger ones."""
+    case = binary("POW", "PowOptions", ("f32", "s32"), False)(rng)
+    if case.inputs[0].dtype == "s32":
+        base, exponent = case.inputs
+        base.data = base.data // pick(rng, 1, 50, 250)
+        exponent.data = np.abs(exponent.data) // pick(rng, 1, 25, 100)
+    return case
 
 
 def arg(op):
@@ -313,7 +336,8 @@ def split(rng):
 def pad(op):
     def make(rng):
         shape = shape_of(rng)
-        x, out = move(rng, shape, ("f32", "u8", "s8", "s32"))
+        x, out = move(rng, shape, ("f32", "u8", "s8", "s32") + (
+            ("s16", "s64", "bool") if op == "PADV2" else ()))
         if op == "MIRROR_PAD":
             mode = int(rng.integers(2))
             pads = [[int(rng.integers(0, d + mode)) for _ in range(2)] for d in shape]
@@ -322,8 +346,8 @@ def pad(op):
         pads = Tensor("s32", data=rng.integers(0, 4, (len(shape), 2)), constant=True)
         if op == "PAD":
             return Case(op, [x, pads], [out], ("PadOptions",))
-        return Case(op, [x, pads, tensor(rng, [1], x.dtype, quant=quant_of(x), constant=True)],
-                    [out], ("PadV2Options",))
+        value = tensor(rng, [1], x.dtype, quant=quant_of(x), constant=bool(rng.integers(3)))
+        return Case(op, [x, pads, value], [out], ("PadV2Options",))
 
     return make
 
@@ -746,10 +770,12 @@ CASES = {
     **{op: compare(op) for op in
        ("EQUAL", "NOT_EQUAL", "LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL")},
     "MEAN": reduce("MEAN", ("f32", "u8", "s8", "s16")),
-    "SUM": reduce("SUM", ("f32", "s32")),
-    "REDUCE_MAX": reduce("REDUCE_MAX", ("f32", "u8", "s8", "s32")),
-    "REDUCE_MIN": reduce("REDUCE_MIN", ("f32", "u8", "s8", "s32")),
-    "REDUCE_PROD": reduce("REDUCE_PROD", ("f32",)),
+    "SUM": reduce("SUM", ("f32", "u8", "s32", "s64", "bool")),
+    "SUM OF BYTES": sum_of_bytes,
+    "REDUCE_MAX": reduce("REDUCE_MAX", ("f32", "u8", "s8", "s16", "s32", "s64", "bool")),
+    "REDUCE_MIN": reduce("REDUCE_MIN", ("f32", "u8", "s8", "s16", "s32", "s64", "bool")),
+    "REDUCE_PROD": product, "POW": power,
+    "REDUCE_ANY": reduce("REDUCE_ANY", ("bool",)), "REDUCE_ALL": reduce("REDUCE_ALL", ("bool",)),
     "ARG_MAX": arg("ARG_MAX"), "ARG_MIN": arg("ARG_MIN"), "SOFTMAX": softmax,
     "LOG_SOFTMAX": log_softmax, "TOPK_V2": top_k, "CUMSUM": cumsum, "L2_NORMALIZATION": l2_norm,
     "CONCATENATION": concatenation, "SPLIT": split, "PAD": pad("PAD"), "PADV2": pad("PADV2"),

@@ -5,6 +5,7 @@
 
 #define CUSTOM    32
 #define CAST      53
+#define PADV2     60
 #define COMPLEX64 8 /* of the file's types */
 
 struct row {
@@ -26,6 +27,7 @@ static const struct row rows[] = {
     {46, NULL, 12, 12, 2, ifd_composite_bidirectional_rnn},
     {52, NULL, 48, 48, 2, ifd_composite_bidirectional_lstm},
     {CAST, NULL, 1, 1, 1, ifd_composite_complex_part},
+    {PADV2, NULL, 3, 3, 1, ifd_composite_pad},
     {68, NULL, 4, 4, 1, ifd_composite_sparse_to_dense},
     {80, NULL, 1, 1, 1, ifd_composite_fake_quant},
     {103, NULL, 1, 1, 2, ifd_composite_unique},
@@ -72,12 +74,29 @@ static bool is_complex(const struct ifd_tflite_build *b, const struct ifd_tflite
     return first >= 0 && b->g->tensor[first].type == COMPLEX64;
 }
 
+/* One of ours pads with a constant of up to 24 bits, which an attribute holds. */
+static bool is_plain_pad(const struct ifd_tflite_build *b, const struct ifd_tflite_operator *op)
+{
+    const uint32_t plain = IFD_BIT(IFD_F32) | IFD_BIT(IFD_U8) | IFD_BIT(IFD_S8) | IFD_BIT(IFD_S16);
+    enum ifd_dtype dtype = IFD_DTYPE_COUNT;
+    struct ifd_bytes content;
+    if (op->input.count != 3 || op->input.value[0] < 0 || op->input.value[2] < 0) {
+        return true; /* refused there */
+    }
+    return ifd_tflite_dtype(b->g->tensor[op->input.value[0]].type, &dtype) &&
+           (plain & IFD_BIT(dtype)) != 0 &&
+           ifd_tflite_has_content(b, (uint32_t)op->input.value[2], &content);
+}
+
 static const struct row *find_row(const struct ifd_tflite_build *b, uint32_t index)
 {
     const struct ifd_tflite_operator *op = &b->g->op[index];
     const struct ifd_tflite_opcode *opcode = &b->model->opcode[op->opcode_index];
     if (opcode->builtin == CAST && !is_complex(b, op)) {
         return NULL; /* one of ours */
+    }
+    if (opcode->builtin == PADV2 && is_plain_pad(b, op)) {
+        return NULL;
     }
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         if (rows[i].builtin == opcode->builtin &&

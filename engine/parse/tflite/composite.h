@@ -75,6 +75,7 @@ void ifd_composite_hashtable_size(struct ifd_composite *c);
 void ifd_composite_hlo_binary(struct ifd_composite *c);
 void ifd_composite_hlo_and(struct ifd_composite *c);
 void ifd_composite_hlo_shift_left(struct ifd_composite *c);
+void ifd_composite_pad(struct ifd_composite *c);
 void ifd_composite_hlo_pad(struct ifd_composite *c);
 void ifd_composite_hlo_reduce_window(struct ifd_composite *c);
 void ifd_composite_dilate(struct ifd_composite *c);

@@ -69,6 +69,24 @@ static const char *why_not(const struct ifd_tflite_opcode *opcode)
     return is_random ? ": each run of it has other results" : "";
 }
 
+/* Of flags the largest and the sum are any of them, the smallest and the product all of them. */
+static const struct ifd_tflite_rule *rule_of_flags(const struct ifd_tflite_build *b,
+                                                   const struct ifd_tflite_operator *op,
+                                                   const struct ifd_tflite_rule *rule)
+{
+    enum { ANY = 91, ALL = 140 }; /* of the format */
+    const int32_t first = op->input.count > 0 ? op->input.value[0] : -1;
+    const bool is_any = rule->op == IFD_OP_REDUCE_MAX || rule->op == IFD_OP_REDUCE_SUM;
+    const bool is_all = rule->op == IFD_OP_REDUCE_MIN || rule->op == IFD_OP_REDUCE_PROD;
+    enum ifd_dtype dtype = IFD_DTYPE_COUNT;
+    if ((!is_any && !is_all) || first < 0 || !ifd_tflite_dtype(b->g->tensor[first].type, &dtype) ||
+        dtype != IFD_BOOL) {
+        return rule;
+    }
+    const struct ifd_tflite_opcode opcode = {.builtin = is_any ? ANY : ALL};
+    return ifd_tflite_rule(&opcode);
+}
+
 static enum ifd_code find_rule(const struct ifd_tflite_build *b, uint32_t node,
                                const struct ifd_tflite_rule **ret)
 {
@@ -88,7 +106,7 @@ static enum ifd_code find_rule(const struct ifd_tflite_build *b, uint32_t node,
                         "operator %s is newer than version %d, the last supported",
                         operator_text(b, node).s, rule->max_version);
     }
-    *ret = rule;
+    *ret = rule_of_flags(b, op, rule);
     return IFD_OK;
 }
 

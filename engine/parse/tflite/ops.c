@@ -310,8 +310,8 @@ static enum ifd_code read_pad(const struct ifd_tflite_call *call, struct ifd_err
     return constant_pairs(call, 1, "before", "after", err);
 }
 
-/* The pad value as a stored number: exact for types of up to 24 bits, and the operator takes no
- * others. */
+/* The pad value as a stored number: exact for types of up to 24 bits. The others are composite.c's.
+ */
 static enum ifd_code read_pad_v2(const struct ifd_tflite_call *call, struct ifd_err *err)
 {
     const struct ifd_value *value = NULL;
@@ -332,8 +332,6 @@ static enum ifd_code read_pad_v2(const struct ifd_tflite_call *call, struct ifd_
     double number = 0;
     float f = 0;
     int16_t s16 = 0;
-    int32_t s32 = 0;
-    int64_t s64 = 0;
     switch ((int)value->desc.dtype) {
     case IFD_F32:
         memcpy(&f, value->data.data, sizeof(f));
@@ -349,20 +347,9 @@ static enum ifd_code read_pad_v2(const struct ifd_tflite_call *call, struct ifd_
         memcpy(&s16, value->data.data, sizeof(s16));
         number = s16;
         break;
-    case IFD_S32:
-        memcpy(&s32, value->data.data, sizeof(s32));
-        number = s32;
-        break;
-    case IFD_S64:
-        memcpy(&s64, value->data.data, sizeof(s64));
-        number = (double)s64;
-        break;
     default:
         return ifd_fail(err, IFD_UNSUPPORTED, "type %s is not supported",
                         ifd_dtype_name(value->desc.dtype));
-    }
-    if ((value->desc.dtype == IFD_S32 || value->desc.dtype == IFD_S64) && fabs(number) > 1 << 24) {
-        return ifd_fail(err, IFD_UNSUPPORTED, "a padding of %.0f, limit %d", number, 1 << 24);
     }
     code = set_int(call, "has_value", 1, err);
     return code == IFD_OK ? set_f32(call, "value", number, err) : code;

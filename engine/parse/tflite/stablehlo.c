@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "engine/ir/shape.h"
+#include "engine/ops/infer_util.h"
 #include "engine/parse/tflite/composite.h"
 
 #define WINDOW_MAX 4096 /* elements along all dimensions of a window: nodes of ours */
@@ -166,6 +167,17 @@ static uint32_t scalar(const struct ifd_composite *c, uint32_t value)
     return ifd_build_reshape(c->b, value, NULL, 0);
 }
 
+/* Has y the type and the quantization of x? */
+static bool is_like(const struct ifd_composite *c, uint32_t x, uint32_t y)
+{
+    if (dtype_of(c, x) != dtype_of(c, y) ||
+        !ifd_quant_equal(ifd_build_desc(c->b, x), ifd_build_desc(c->b, y))) {
+        ifd_build_fail(c->b, IFD_UNSUPPORTED, "%s with %s of another type or quantization",
+                       ifd_dtype_name(dtype_of(c, x)), ifd_dtype_name(dtype_of(c, y)));
+    }
+    return c->b->code == IFD_OK;
+}
+
 static bool has_numbers(const struct ifd_composite *c, uint32_t count, uint32_t rank)
 {
     if (c->b->code == IFD_OK && count != rank) {
@@ -224,6 +236,43 @@ void ifd_composite_hlo_pad(struct ifd_composite *c)
         }
         x = spread(c, x, d, o->between.value[d], value);
         x = extend(c, x, d, o->low.value[d], o->high.value[d], value);
+    }
+    c->output[0] = x;
+}
+
+/* Column k of the constant [rank, 2]. */
+static struct ifd_ints column_of(const struct ifd_composite *c, uint32_t pairs, int64_t k)
+{
+    const int64_t rank = shape_of(c, pairs)->dim[0];
+    const uint32_t column = ifd_build_cut(c->b, pairs, 1, k, 1);
+    return ifd_build_ints_of(c->b, ifd_build_reshape(c->b, column, &rank, 1), "the paddings");
+}
+
+/* PADV2 with a value of any type, which a run may compute. Inputs: x, paddings [rank, 2], value. */
+void ifd_composite_pad(struct ifd_composite *c)
+{
+    struct ifd_builder *b = c->b;
+    if (!ifd_composite_has_inputs(c, 3)) {
+        return;
+    }
+    uint32_t x = c->input[0];
+    const uint32_t value = scalar(c, c->input[2]), rank = shape_of(c, x)->rank;
+    const uint32_t pads = ifd_build_known(b, c->input[1]);
+    const struct ifd_shape *shape = shape_of(c, pads);
+    if (b->code == IFD_OK && (shape->rank != 2 || shape->dim[0] != rank || shape->dim[1] != 2)) {
+        ifd_build_fail(b, IFD_CORRUPT, "paddings %s for %u dimensions", ifd_shape_text(shape).s,
+                       rank);
+    }
+    if (b->code == IFD_OK && !is_like(c, x, value)) {
+        return;
+    }
+    const struct ifd_ints low = column_of(c, pads, 0), high = column_of(c, pads, 1);
+    for (uint32_t d = 0; d < rank && b->code == IFD_OK; d++) {
+        if (low.value[d] < 0 || high.value[d] < 0) {
+            ifd_build_fail(b, IFD_CORRUPT, "a padding of %lld and %lld", (long long)low.value[d],
+                           (long long)high.value[d]);
+        }
+        x = extend(c, x, d, low.value[d], high.value[d], value);
     }
     c->output[0] = x;
 }

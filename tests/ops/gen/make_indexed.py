@@ -242,6 +242,12 @@ def make_pow():
         a = Tensor("s32", shapes[0], rng.integers(-9, 9, shapes[0]))
         b = Tensor("s32", shapes[1], rng.integers(0, 6, shapes[1]))
         single(file, "s32 %s %s" % tuple(shapes), B.POW, 0, None, [a, b], Tensor("s32"))
+    a = Tensor("s32", data=np.array([2, -3, 10, 46341, -2, 0, 1]))
+    for exponent in (2, 10, 31, 32, 501):  # that 32 bits do not hold
+        alike = Tensor("s32", data=np.full(7, exponent))
+        single(file, "s32 power %d" % exponent, B.POW, 0, None, [a, alike], Tensor("s32"))
+        one = Tensor("s32", data=np.array(exponent))
+        single(file, "s32 all to the power %d" % exponent, B.POW, 0, None, [a, one], Tensor("s32"))
     file.write()
 
 
@@ -269,6 +275,11 @@ def make_prelu():
                 ]
                 y = Tensor(dtype, scale=scale(rng, -6, -2), zero_point=zero(rng, dtype))
                 single(file, "%s %s %s" % (dtype, *shapes), B.PRELU, 0, None, [a, b], y)
+    for shapes in (([1, 3, 4, 2], [1, 1, 2]), ([2, 3], [2, 3])):
+        a = Tensor("s16", shapes[0], random_data(rng, "s16", shapes[0]), scale(rng, -12, -10))
+        b = Tensor("s8", shapes[1], random_data(rng, "s8", shapes[1]), scale(rng, -7, -5))
+        y = Tensor("s16", scale=scale(rng, -12, -10))
+        single(file, "s16 %s %s" % tuple(shapes), B.PRELU, 0, None, [a, b], y)
     file.write()
 
 
@@ -436,6 +447,14 @@ def make_reduce(op):
                 [a],
                 1 if types == ("bool",) else 2,
             )
+    for dtype in ("s8", "s16") if op == "reduce_prod" else ():
+        for axes, zero_points in (([1], (3, -5)), ([0, 2], (0, 0)), ([0, 1, 2], (-2, 7))):
+            before, behind = zero_points if dtype == "s8" else (0, 0)
+            a = Tensor(dtype, [2, 3, 4], file.rng.integers(-99, 99, [2, 3, 4]), 0.021, before)
+            y = Tensor(dtype, scale=0.05, zero_point=behind)
+            options = schema.ReducerOptionsT()
+            single(file, "%s %s" % (dtype, axes), builtin, O.ReducerOptions, options,
+                   [a, ints(axes)], y, {"axes": axes}, [a], 2)
     file.write()
 
 
