@@ -54,6 +54,10 @@ static size_t shapes_limit(const struct ifd_model *model)
 static enum ifd_code keep_outputs(struct ifd_model *model, const struct ifd_graph *graph,
                                   struct ifd_err *err)
 {
+    if (graph->output_count != model->graph.output_count) {
+        return ifd_fail(err, IFD_INVALID, "%u outputs, %u in another size", graph->output_count,
+                        model->graph.output_count);
+    }
     struct ifd_shape *shape =
         ifd_arena_take_array(&model->arena, graph->output_count, sizeof(*shape));
     if (!shape) {
@@ -264,7 +268,13 @@ enum ifd_code ifd_model_bind(const struct ifd_model *root, const struct ifd_inpu
                                             .keeps_state = root->keeps_state,
                                             .signature = root->signature};
     struct ifd_parsed parsed = {0};
-    const enum ifd_code code = read_and_build(model, &parse, &parsed, err);
+    enum ifd_code code = read_and_build(model, &parse, &parsed, err);
+    if (code == IFD_OK && !parsed.cut.is_cut &&
+        model->graph.output_count != root->info.output_count) { /* of a sequence */
+        code = ifd_fail(err, IFD_UNSUPPORTED,
+                        "in this size the model has %u outputs, %u were promised",
+                        model->graph.output_count, root->info.output_count);
+    }
     if (code != IFD_OK) {
         ifd_model_destroy(model);
         return code;

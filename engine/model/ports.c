@@ -105,6 +105,14 @@ static enum ifd_code find_batch(struct ifd_model *model, struct ifd_port *input,
     return IFD_OK;
 }
 
+/* What a plan for one size has is no batch. */
+static void close_batch(struct ifd_port *port, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        port[i].batched = false;
+    }
+}
+
 static void open_batch(struct ifd_port *port, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
@@ -237,6 +245,10 @@ enum ifd_code ifd_model_describe(struct ifd_model *model, const struct ifd_parse
         return open_ports(model, parsed, err);
     }
     code = find_batch(model, input, output, err);
+    if (parsed->opens_others && model->info.batch_is_free) {
+        close_batch(input, model->info.input_count);
+        close_batch(output, model->info.output_count);
+    }
     if (parsed->opens_first && model->info.batch_is_free) {
         open_batch(input, model->info.input_count);
         open_batch(output, model->info.output_count);

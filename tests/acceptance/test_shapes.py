@@ -203,6 +203,61 @@ class Reshape(support.ServerCase):
             np.testing.assert_array_equal(self.infer("open", x), -x.reshape(1, a, 1, b, 2))
 
 
+class Lists(support.ServerCase):
+    """An output that is a sequence of tensors is an output for each: NAME.0, NAME.1 …"""
+
+    @classmethod
+    def prepare(cls, folder):
+        float_, info = onnx.TensorProto.FLOAT, onnx.helper.make_tensor_value_info
+        list_ = onnx.helper.make_tensor_sequence_value_info
+        for name, x, y, attrs in (
+                ("rows", info("x", float_, [3, "n"]), list_("y", float_, None), {"keepdims": 0}),
+                ("columns", info("x", float_, [3, "n"]), list_("y", float_, None), {"axis": 1}),
+                ("taken", list_("x", float_, ["n"]), info("y", float_, ["n"]), {})):
+            nodes = ([onnx.helper.make_node("ConcatFromSequence", ["x"], ["y"], axis=0)]
+                     if name == "taken" else
+                     [onnx.helper.make_node("Neg", ["x"], ["z"]),
+                      onnx.helper.make_node("SplitToSequence", ["z"], ["y"], **attrs)])
+            model = onnx.helper.make_model(
+                onnx.helper.make_graph(nodes, "g", [x], [y]), ir_version=8,
+                opset_imports=[onnx.helper.make_opsetid("", 17)])
+            path = pathlib.Path(folder) / name / "1" / "model.onnx"
+            path.parent.mkdir(parents=True)
+            onnx.save(model, str(path))
+
+    def setUp(self):
+        self.client = triton.InferenceServerClient(self.server.address)
+        self.addCleanup(self.client.close)
+
+    def infer(self, model, x):
+        tensor = triton.InferInput("x", x.shape, "FP32")
+        tensor.set_data_from_numpy(x)
+        return self.client.infer(model, [tensor])
+
+    def test_each_element_is_an_output(self):
+        outputs = self.client.get_model_metadata("rows")["outputs"]
+        self.assertEqual([o["name"] for o in outputs], ["y.0", "y.1", "y.2"])
+        for n in (2, 5):
+            x = np.arange(3 * n, dtype=np.float32).reshape(3, n)
+            result = self.infer("rows", x)
+            for k in range(3):
+                np.testing.assert_array_equal(result.as_numpy(f"y.{k}"), -x[k])
+
+    def test_a_size_of_another_count_is_refused(self):
+        count = len(self.client.get_model_metadata("columns")["outputs"])
+        x = np.ones((3, count), np.float32)
+        result = self.infer("columns", x)
+        np.testing.assert_array_equal(result.as_numpy(f"y.{count - 1}"), -x[:, -1:])
+        with self.assertRaisesRegex(InferenceServerException,
+                                    f"{count + 2} outputs, {count} were promised"):
+            self.infer("columns", np.ones((3, count + 2), np.float32))
+        self.assertEqual(self.infer("columns", x).as_numpy("y.0").shape, (3, 1))
+
+    def test_an_input_that_is_a_sequence_is_refused(self):
+        with self.assertRaisesRegex(InferenceServerException, '"x" is a sequence'):
+            self.infer("taken", np.ones(3, np.float32))
+
+
 class LargeFile(support.ServerCase):
     """Each plan packs the weights once more: what the shapes of requests may take grows with the
     file."""

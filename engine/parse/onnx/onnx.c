@@ -307,12 +307,16 @@ static enum ifd_code begin_graph(struct ifd_onnx_build *build)
 
 static enum ifd_code end_graph(struct ifd_onnx_build *build)
 {
-    const uint32_t count = build->scope->g->output_count;
+    uint32_t count = 0;
+    enum ifd_code code = ifd_onnx_count_outputs(build, &count);
+    if (code != IFD_OK) {
+        return code;
+    }
     uint32_t *output = ifd_arena_take_array(build->scratch, count, sizeof(*output));
     if (!output) {
         return ifd_arena_fail(build->scratch, count * sizeof(*output), build->err);
     }
-    const enum ifd_code code = ifd_onnx_take_outputs(build, output);
+    code = ifd_onnx_take_outputs(build, output);
     return code == IFD_OK ? ifd_graph_set_io(build->b.graph, build->graph_input,
                                              build->graph_input_count, output, count, build->err)
                           : code;

@@ -177,7 +177,10 @@ IFD_NODISCARD enum ifd_code ifd_onnx_check_operators(struct ifd_onnx_build *buil
 
 /** Inputs with an initializer are constants, as files before IR version 4 list them. */
 IFD_NODISCARD enum ifd_code ifd_onnx_add_inputs(struct ifd_onnx_build *build);
-/** output: room for those of the model. */
+/** Of a sequence, each element is an output. */
+IFD_NODISCARD enum ifd_code ifd_onnx_count_outputs(struct ifd_onnx_build *build,
+                                                   uint32_t *ret_count);
+/** output: room for so many. */
 IFD_NODISCARD enum ifd_code ifd_onnx_take_outputs(struct ifd_onnx_build *build, uint32_t *output);
 /** Names and shapes of build->parsed. */
 IFD_NODISCARD enum ifd_code ifd_onnx_describe_ports(struct ifd_onnx_build *build);

@@ -82,7 +82,7 @@ struct ifd_onnx_node {
 /** An input or output of the graph. dim: -1 where it is a symbol or unknown. */
 struct ifd_onnx_port {
     struct ifd_str name;
-    bool is_tensor;
+    bool is_tensor, is_sequence; /* both: a sequence of tensors of this type */
     int32_t type;
     bool has_shape;
     const int64_t *dim;

@@ -1,4 +1,7 @@
 /* Inputs and outputs of a model: what the file says of them, and the values that they are. */
+#include <stdio.h>
+#include <string.h>
+
 #include "engine/base/str.h"
 #include "engine/ir/shape.h"
 #include "engine/parse/onnx/onnx_build.h"
@@ -45,9 +48,11 @@ static enum ifd_code describe_input(struct ifd_onnx_build *build, const struct i
 {
     const struct ifd_onnx_text name = ifd_onnx_text(port->name);
     *ret = (struct ifd_desc){.shape = {.rank = port->dim_count}};
-    if (!port->is_tensor || !port->has_shape) {
+    if (!port->is_tensor || port->is_sequence || !port->has_shape) {
         return ifd_fail(build->err, IFD_UNSUPPORTED, "input \"%s\" is %s", name.s,
-                        port->is_tensor ? "of unknown rank" : "no tensor");
+                        port->is_sequence ? "a sequence; requests have tensors only"
+                        : port->is_tensor ? "of unknown rank"
+                                          : "no tensor");
     }
     if (!ifd_onnx_outer_dtype(port->type, &ret->dtype)) {
         return ifd_fail(build->err, IFD_UNSUPPORTED, "input \"%s\" has element type %d%s", name.s,
@@ -152,26 +157,75 @@ static uint32_t outer_value(struct ifd_onnx_build *build, uint32_t value,
     return is_cast ? ifd_build_cast(&build->b, value, dtype) : value;
 }
 
+/* Most elements of the sequences that are outputs. */
+#define ELEMENTS_MAX 1024
+
+/* The values of output i: one, or the elements of a sequence. */
+static enum ifd_code values_of(struct ifd_onnx_build *build, uint32_t i, uint32_t *single,
+                               const uint32_t **ret_value, uint32_t *ret_count)
+{
+    const struct ifd_onnx_port *port = &build->scope->g->output[i];
+    *single = ifd_onnx_lookup(build, port->name);
+    *ret_value = single;
+    *ret_count = 1;
+    if (*single == IFD_NONE) {
+        return ifd_fail(build->err, IFD_CORRUPT, "output \"%s\" is made by no node",
+                        ifd_onnx_text(port->name).s);
+    }
+    if (ifd_onnx_is_list(*single)) {
+        const struct ifd_onnx_list *list = ifd_onnx_list(build, *single);
+        *ret_value = list->value;
+        *ret_count = list->count;
+        if (list->is_absent) {
+            return ifd_fail(build->err, IFD_UNSUPPORTED,
+                            "output \"%s\" of the model is an optional value that is absent",
+                            ifd_onnx_text(port->name).s);
+        }
+    }
+    return IFD_OK;
+}
+
+enum ifd_code ifd_onnx_count_outputs(struct ifd_onnx_build *build, uint32_t *ret_count)
+{
+    const struct ifd_onnx_graph *g = build->scope->g;
+    uint32_t all = 0, elements = 0;
+    for (uint32_t i = 0; i < g->output_count; i++) {
+        const uint32_t *value = NULL;
+        uint32_t single = 0, count = 0;
+        const enum ifd_code code = values_of(build, i, &single, &value, &count);
+        if (code != IFD_OK) {
+            return code;
+        }
+        elements += ifd_onnx_is_list(single) ? count : 0;
+        all += count;
+        if (elements > ELEMENTS_MAX) {
+            return ifd_fail(build->err, IFD_TOO_LARGE,
+                            "output \"%s\": sequences of %u tensors, limit %d",
+                            ifd_onnx_text(g->output[i].name).s, elements, ELEMENTS_MAX);
+        }
+    }
+    if (all == 0) {
+        return ifd_fail(build->err, IFD_UNSUPPORTED, "the model has no outputs");
+    }
+    *ret_count = all;
+    return IFD_OK;
+}
+
 enum ifd_code ifd_onnx_take_outputs(struct ifd_onnx_build *build, uint32_t *output)
 {
     const struct ifd_onnx_graph *g = build->scope->g;
-    if (g->output_count == 0) {
-        return ifd_fail(build->err, IFD_UNSUPPORTED, "the model has no outputs");
-    }
+    uint32_t taken = 0;
     for (uint32_t i = 0; i < g->output_count; i++) {
-        const uint32_t value = ifd_onnx_lookup(build, g->output[i].name);
-        if (value == IFD_NONE) {
-            return ifd_fail(build->err, IFD_CORRUPT, "output \"%s\" is made by no node",
-                            ifd_onnx_text(g->output[i].name).s);
+        const uint32_t *value = NULL;
+        uint32_t single = 0, count = 0;
+        const enum ifd_code code = values_of(build, i, &single, &value, &count);
+        for (uint32_t k = 0; code == IFD_OK && build->b.code == IFD_OK && k < count; k++) {
+            output[taken] =
+                own_value(build, outer_value(build, value[k], &g->output[i]), output, taken);
+            taken++;
         }
-        if (ifd_onnx_is_list(value)) {
-            return ifd_fail(build->err, IFD_UNSUPPORTED,
-                            "output \"%s\" of the model is a sequence, or absent",
-                            ifd_onnx_text(g->output[i].name).s);
-        }
-        output[i] = own_value(build, outer_value(build, value, &g->output[i]), output, i);
-        if (build->b.code != IFD_OK) {
-            return build->b.code;
+        if (code != IFD_OK || build->b.code != IFD_OK) {
+            return code != IFD_OK ? code : build->b.code;
         }
     }
     return IFD_OK;
@@ -196,19 +250,40 @@ static enum ifd_code take_ports(struct ifd_arena *arena, uint32_t count, struct 
     return *ret ? IFD_OK : ifd_arena_fail(arena, count * sizeof(**ret), err);
 }
 
-/* An output of unknown rank is open in every dimension. */
-static enum ifd_code describe_outputs(const struct ifd_onnx_build *build, struct ifd_port *ports)
+/* The name of an element of a sequence: NAME.0, NAME.1 … */
+static const char *element_name(const struct ifd_onnx_build *build, const char *name, uint32_t k)
+{
+    char number[16];
+    const size_t length = strlen(name);
+    const int more = snprintf(number, sizeof(number), ".%u", k);
+    char *text = ifd_arena_take(build->b.graph->arena, length + (size_t)more + 1);
+    if (text) {
+        memcpy(text, name, length);
+        memcpy(text + length, number, (size_t)more + 1);
+    }
+    return text;
+}
+
+/* An output of unknown rank is open in every dimension. Behind a cut, a sequence is one port. */
+static enum ifd_code describe_outputs(struct ifd_onnx_build *build, struct ifd_port *ports)
 {
     const struct ifd_onnx_graph *g = build->scope->g;
     struct ifd_arena *arena = build->b.graph->arena;
-    for (uint32_t i = 0; i < g->output_count; i++) {
+    for (uint32_t i = 0, at = 0; i < g->output_count; i++) {
         const struct ifd_onnx_port *port = &g->output[i];
-        ports[i].name = name_of(build, port->name);
-        if (!ports[i].name) {
-            return ifd_arena_fail(arena, port->name.size, build->err);
-        }
-        if (port->has_shape && port->dim_count <= IFD_MAX_RANK) {
-            ports[i].desc.shape = shape_of(port);
+        const uint32_t value =
+            build->parsed->cut.is_cut ? IFD_NONE : ifd_onnx_lookup(build, port->name);
+        const bool is_list = ifd_onnx_is_list(value);
+        const uint32_t count = is_list ? ifd_onnx_list(build, value)->count : 1;
+        const char *name = name_of(build, port->name);
+        for (uint32_t k = 0; k < count; k++, at++) {
+            ports[at].name = is_list && name ? element_name(build, name, k) : name;
+            if (!ports[at].name) {
+                return ifd_arena_fail(arena, port->name.size, build->err);
+            }
+            if (port->has_shape && port->dim_count <= IFD_MAX_RANK) {
+                ports[at].desc.shape = shape_of(port);
+            }
         }
     }
     return IFD_OK;
@@ -225,6 +300,12 @@ static enum ifd_code check_results(const struct ifd_onnx_build *build, struct if
             ports[i].desc = (struct ifd_desc){
                 .dtype = IFD_F32, .shape = {.rank = 2, .dim = {IFD_DIM_ANY, IFD_DIM_ANY}}};
             continue;
+        }
+        if (port->is_sequence) {
+            return ifd_fail(build->err, IFD_UNSUPPORTED,
+                            "output \"%s\" is a sequence, and sizes depend on data: only a run "
+                            "finds how many tensors it has",
+                            ifd_onnx_text(port->name).s);
         }
         if (!port->has_shape || port->dim_count > IFD_MAX_RANK ||
             !ifd_onnx_outer_dtype(port->type, &ports[i].desc.dtype)) {
@@ -243,9 +324,9 @@ enum ifd_code ifd_onnx_describe_ports(struct ifd_onnx_build *build)
     struct ifd_graph *graph = build->b.graph;
     struct ifd_parsed *parsed = build->parsed;
     name_inputs(graph, build->input);
+    parsed->result_count = parsed->cut.is_cut ? build->scope->g->output_count : graph->output_count;
     enum ifd_code code =
-        take_ports(graph->arena, build->scope->g->output_count, &parsed->result, build->err);
-    parsed->result_count = build->scope->g->output_count;
+        take_ports(graph->arena, parsed->result_count, &parsed->result, build->err);
     if (code == IFD_OK) {
         code = describe_outputs(build, parsed->result);
     }

@@ -244,7 +244,8 @@ static enum ifd_code read_dims(struct ifd_onnx_reader *r, struct ifd_bytes shape
     return code;
 }
 
-/* ValueInfoProto: name (1), type (2); TypeProto: tensor_type (1); TypeProto.Tensor: elem_type (1),
+/* ValueInfoProto: name (1), type (2); TypeProto: tensor_type (1), sequence_type (4), optional_type
+ * (9), the last two with the TypeProto of what they hold (1); TypeProto.Tensor: elem_type (1),
  * shape (2) */
 enum ifd_code ifd_onnx_read_port(struct ifd_onnx_reader *r, struct ifd_bytes message,
                                  struct ifd_onnx_port *ret)
@@ -257,6 +258,10 @@ enum ifd_code ifd_onnx_read_port(struct ifd_onnx_reader *r, struct ifd_bytes mes
     const struct ifd_bytes optional = field_of(type, 9, &has);
     if (has) { /* an optional tensor is one: callers bring all inputs */
         type = field_of(optional, 1, &has);
+    }
+    const struct ifd_bytes sequence = field_of(type, 4, &port.is_sequence);
+    if (port.is_sequence) {
+        type = field_of(sequence, 1, &has);
     }
     const struct ifd_bytes tensor = field_of(type, 1, &port.is_tensor);
     struct ifd_wire wire = ifd_wire_open(tensor);
