@@ -1,6 +1,7 @@
 /* Transposes of a graph under construction: constants are transposed once, and there and back is no
  * node. */
 #include "engine/build/builder.h"
+#include "engine/ir/shape.h"
 
 /* Smaller ones are not worth the search. */
 #define TURNED_BYTES_MIN 1024
@@ -63,12 +64,22 @@ uint32_t ifd_build_swap(struct ifd_builder *b, uint32_t x, uint32_t i, uint32_t 
     return ifd_build_transpose(b, x, perm);
 }
 
+static uint32_t turn_pictures(struct ifd_builder *b, uint32_t x, const uint32_t perm[4])
+{
+    const struct ifd_shape *shape = &ifd_build_desc(b, x)->shape;
+    if (b->code == IFD_OK && shape->rank != 4) {
+        return ifd_build_fail(b, IFD_INVALID, "a tensor of shape %s, expected 4 dimensions",
+                              ifd_shape_text(shape).s);
+    }
+    return ifd_build_transpose(b, x, perm);
+}
+
 uint32_t ifd_build_to_nhwc(struct ifd_builder *b, uint32_t x)
 {
     if (x < b->nhwc_count && b->nhwc[x] != IFD_NONE) {
         return b->nhwc[x];
     }
-    return ifd_build_transpose(b, x, (const uint32_t[]){0, 2, 3, 1});
+    return turn_pictures(b, x, (const uint32_t[]){0, 2, 3, 1});
 }
 
 static void remember(struct ifd_builder *b, uint32_t nchw, uint32_t nhwc)
@@ -91,7 +102,7 @@ static void remember(struct ifd_builder *b, uint32_t nchw, uint32_t nhwc)
 
 uint32_t ifd_build_to_nchw(struct ifd_builder *b, uint32_t x)
 {
-    const uint32_t nchw = ifd_build_transpose(b, x, (const uint32_t[]){0, 3, 1, 2});
+    const uint32_t nchw = turn_pictures(b, x, (const uint32_t[]){0, 3, 1, 2});
     if (nchw != IFD_NONE && nchw != x) {
         remember(b, nchw, x);
     }

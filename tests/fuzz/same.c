@@ -140,6 +140,8 @@ double fuzz_distance(const struct ifd_tensor *a, const struct ifd_tensor *b)
     const bool floats = is_float(a->dtype);
     const size_t size = a->dtype == IFD_C64 ? sizeof(float) : ifd_dtype_bytes(a->dtype);
     double largest = 0, worst = 0;
+    bool is_bounded = true; /* what b's kernel made */
+    bool is_same = true;    /* where one has a number, both have */
     MUST(a->dtype == b->dtype && a->bytes == b->bytes);
     if (a->dtype == IFD_STR) {
         return distance_of_texts(a, b);
@@ -149,12 +151,19 @@ double fuzz_distance(const struct ifd_tensor *a, const struct ifd_tensor *b)
         if (isfinite(x) && isfinite(y)) {
             largest = fabs(y) > largest ? fabs(y) : largest;
             worst = fabs(x - y) > worst ? fabs(x - y) : worst;
-        } else if (isfinite(x) || isfinite(y)) {
-            return INFINITY;
+        } else {
+            is_bounded = is_bounded && isfinite(y);
+            is_same = is_same && !isfinite(x) && !isfinite(y);
         }
     }
-    if (floats && worst < (double)FLT_MIN) {
-        return 0; /* vectors of 32-bit Arm take such numbers for 0 */
+    /* Which zeros an infinite number meets in a sum is a kernel's to choose. */
+    if (is_bounded && !is_same) {
+        return INFINITY;
+    }
+    /* vectors of 32-bit Arm take such numbers for 0, and fast exponentials end with them; a sum may
+     * have many */
+    if (floats && worst < 1024 * (double)FLT_MIN) {
+        return 0;
     }
     return floats ? worst / (largest > 0 ? largest : worst) : worst;
 }

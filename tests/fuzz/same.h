@@ -13,8 +13,8 @@ void fuzz_fill(struct ifd_tensor *tensor, size_t count, uint32_t seed);
 bool fuzz_move(struct ifd_tensor *tensor, uint32_t seed);
 
 /** How far a is from b, which has the same type and size. Integers, booleans, texts: the largest
- *  difference. Floats: likewise, over the largest number of b; 0 where both are not finite,
- *  infinite where one is. */
+ *  difference. Floats: likewise, over the largest number of b. Elements that are not finite in a or
+ *  in b do not count if b has such elements; otherwise they are infinitely far. */
 double fuzz_distance(const struct ifd_tensor *a, const struct ifd_tensor *b);
 
 /** Distance that two ways of rounding explain: 0 but for floats. */

@@ -373,13 +373,21 @@ void read(const fb::StablehloComposite *t, struct ifd_tflite_options *o, Reader 
     o->subgraph[0] = static_cast<uint32_t>(t->decomposition_subgraph());
 }
 
+/* Vectors are aligned to 4 bytes, so that their wider numbers may be misaligned. */
+int64_t long_at(const flatbuffers::Vector<int64_t> *v, uint32_t i)
+{
+    int64_t r;
+    std::memcpy(&r, v->Data() + i * sizeof(r), sizeof(r));
+    return flatbuffers::EndianScalar(r);
+}
+
 /* At most IFD_MAX_RANK. */
 struct ifd_ints ints_of(const flatbuffers::Vector<int64_t> *v)
 {
     struct ifd_ints r = {};
     r.count = v ? (v->size() < IFD_MAX_RANK ? v->size() : IFD_MAX_RANK) : 0;
     for (uint32_t i = 0; i < r.count; i++) {
-        r.value[i] = v->Get(i);
+        r.value[i] = long_at(v, i);
     }
     return r;
 }
@@ -389,7 +397,7 @@ struct ifd_ints half_of(const flatbuffers::Vector<int64_t> *v, uint32_t first)
 {
     struct ifd_ints r = {};
     for (uint32_t i = first; v && i < v->size() && r.count < IFD_MAX_RANK; i += 2) {
-        r.value[r.count++] = v->Get(i);
+        r.value[r.count++] = long_at(v, i);
     }
     return r;
 }
