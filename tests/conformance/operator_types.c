@@ -107,6 +107,16 @@ static bool retype(const struct golden_case *from, enum ifd_dtype dtype, struct 
     return def->infer(&question, output, &err) == IFD_OK;
 }
 
+/* Have the inputs behind the first one their types still? Then their content is known. */
+static bool keeps_rest(const struct golden_case *from, const struct golden_case *to)
+{
+    bool keeps = true;
+    for (uint32_t i = 1; i < from->input_count; i++) {
+        keeps = keeps && from->input[i].desc.dtype == to->input[i].desc.dtype;
+    }
+    return keeps;
+}
+
 static void ask(struct golden_case *golden, void *context)
 {
     static struct golden_case other; /* large */
@@ -122,7 +132,8 @@ static void ask(struct golden_case *golden, void *context)
     }
     for (int d = 0; d < IFD_DTYPE_COUNT; d++) {
         const bool is_open = (ifd_op_def(golden->op)->dtypes & ~q->dtypes & IFD_BIT(d)) != 0;
-        if (is_open && retype(golden, (enum ifd_dtype)d, &other) && takes(q, &other, AS_GIVEN)) {
+        if (is_open && retype(golden, (enum ifd_dtype)d, &other) &&
+            (takes(q, &other, AS_GIVEN) || (keeps_rest(golden, &other) && takes(q, &other, 0)))) {
             q->dtypes |= IFD_BIT(d);
         }
     }

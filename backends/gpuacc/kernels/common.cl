@@ -344,6 +344,25 @@ inline int4 scale_double4(int4 x, int4 multiplier, int4 shift)
     return shift_right4(mul_high4(wide, multiplier), max(-shift, (int4)(0)));
 }
 
+// The same of one number.
+inline int mul_high(int a, int b)
+{
+    return convert_int_sat(((long)a * b + (1L << 30)) >> 31);
+}
+
+// n in 0 to 31
+inline int shift_right(int x, int n)
+{
+    const long half_step = (1L << n) >> 1, toward = x < 0 && n > 0 ? 1 : 0;
+    return (int)((x + half_step - toward) >> n);
+}
+
+inline int scale_double(int x, int fraction, int shift)
+{
+    const int wide = (int)((uint)x << max(shift, 0));
+    return shift_right(mul_high(wide, fraction), max(-shift, 0));
+}
+
 // step(0) to step(7): the dimensions of kernels that have up to 8, innermost first.
 #define EACH_DIMENSION(step) step(0) step(1) step(2) step(3) step(4) step(5) step(6) step(7)
 

@@ -21,29 +21,11 @@
 #define OUTPUT_GATE 3
 #define ROOT_ONE    1024L // a deviation before it is normalized
 
-// ---- fixed-point numbers (engine/tensor/fixed.h) ----
+// ---- fixed-point numbers ----
 
 inline short saturate(long x)
 {
     return convert_short_sat(x);
-}
-
-inline int mul_high(int a, int b)
-{
-    return convert_int_sat(((long)a * b + (1L << 30)) >> 31);
-}
-
-// n in 0 to 31
-inline int shift_right(int x, int n)
-{
-    const long half_step = (1L << n) >> 1, toward = x < 0 && n > 0 ? 1 : 0;
-    return (int)((x + half_step - toward) >> n);
-}
-
-inline int scale_double(int x, int fraction, int shift)
-{
-    const int wide = (int)((uint)x << max(shift, 0));
-    return shift_right(mul_high(wide, fraction), max(-shift, 0));
 }
 
 inline int scale_by(int x, global const int *factor)

@@ -1,4 +1,5 @@
-// Pairs of numbers whose operands repeat along any dimensions: comparisons, arithmetic of integers.
+// Pairs of numbers whose operands repeat along any dimensions: comparisons, arithmetic of integers
+// and of quantized numbers of 16 bits.
 // IN, OUT: types of the operands and of the result. COMBINE(a, b): a result. Work item: one element
 // of the result, whose place in each operand is counted from the innermost dimension outwards.
 

@@ -2,11 +2,6 @@
 // (engine/tensor/softmax8.c). The tables hold exponentials of the distance to the row's maximum,
 // and these rounded for the sum. Work item: one row, as rows are short.
 
-inline int mul_high(int a, int b)
-{
-    return convert_int_sat(((long)a * b + (1L << 30)) >> 31);
-}
-
 // 1 / (1 + a) for a in [0, 1), 31 fraction bits.
 inline int reciprocal_of_1_plus(int a)
 {

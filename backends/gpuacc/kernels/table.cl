@@ -1,10 +1,10 @@
-// Operators of one or two 8-bit operands as tables of all their results, which the reference kernel
-// made. Work item of table1: 4 elements; of table2: one element, whose place in each operand is
-// counted from the innermost dimension outwards.
+// Operators of one operand of 8 or 16 bits, or of two of 8 bits, as tables of all their results,
+// which the reference kernel made. Work item of table1: 4 elements; of table2: one element, whose
+// place in each operand is counted from the innermost dimension outwards.
 //
-// RESULT: type of a result.
+// OPERAND: uchar or ushort. RESULT: type of a result.
 
-kernel void table1(global const uchar *x, const uint x_at, global const RESULT *table,
+kernel void table1(global const OPERAND *x, const uint x_at, global const RESULT *table,
                    global RESULT *y, const uint y_at, const int count)
 {
     const int i = (int)get_global_id(0) * 4;
@@ -13,9 +13,9 @@ kernel void table1(global const uchar *x, const uint x_at, global const RESULT *
     }
 }
 
-kernel void table2(global const uchar *a, const uint a_at, global const uchar *b, const uint b_at,
-                   global const RESULT *table, global RESULT *y, const uint y_at, const int count,
-                   BROADCAST_PARAMS)
+kernel void table2(global const OPERAND *a, const uint a_at, global const OPERAND *b,
+                   const uint b_at, global const RESULT *table, global RESULT *y, const uint y_at,
+                   const int count, BROADCAST_PARAMS)
 {
     const int i = (int)get_global_id(0);
     if (i >= count) {

@@ -1,5 +1,5 @@
 /* Element-wise operators. f32: a chain of them as one step; a binary operator whose operands repeat
- * in other ways than a tail can express as a step of its own. 8 bits: tables. Integers: pairs. */
+ * in other ways than a tail can express as a step of its own. 8 bits: tables. Integers and 16 bits: pairs; of one operand: tables. */
 #include "backends/gpuacc/ops/pairs.h"
 #include "backends/gpuacc/ops/table.h"
 #include "backends/gpuacc/tail.h"
@@ -17,7 +17,7 @@ static struct ifd_low_broadcast broadcast_of(const struct ifd_node_view *node)
 
 static bool elementwise_takes(const struct ifd_node_view *node, struct ifd_err *reason)
 {
-    if (ifd_gpu_table_takes(node) || ifd_gpu_integers_take(node)) {
+    if (ifd_gpu_table_takes(node) || ifd_gpu_integers_take(node) || ifd_gpu_words_take(node)) {
         return true;
     }
     if (!ifd_gpu_tail_takes(node)) {
@@ -94,6 +94,9 @@ static enum ifd_code elementwise_lower(struct ifd_gpu_lowering *lowering,
     }
     if (ifd_gpu_integers_take(&node->view)) {
         return ifd_gpu_integers_lower(lowering, node, err);
+    }
+    if (ifd_gpu_words_take(&node->view)) {
+        return ifd_gpu_words_lower(lowering, node, err);
     }
     if (!find_first(lowering, node, &tail, &in, &out)) {
         return lower_binary(lowering, node, err);

@@ -185,12 +185,18 @@ enum ifd_code ifd_gpu_layer_constants(struct ifd_gpu_lowering *lowering,
 
 /* ---- bounds ---- */
 
-void ifd_gpu_bounds_q8(int32_t activation, const struct ifd_desc *out, int32_t *ret_min,
-                       int32_t *ret_max)
+void ifd_gpu_stored_range(enum ifd_dtype dtype, int32_t *ret_min, int32_t *ret_max)
 {
-    const int32_t lowest = out->dtype == IFD_S8 ? INT8_MIN : 0;
-    const int32_t highest = out->dtype == IFD_S8 ? INT8_MAX : UINT8_MAX;
+    *ret_min = dtype == IFD_S8 ? INT8_MIN : dtype == IFD_S16 ? INT16_MIN : 0;
+    *ret_max = dtype == IFD_S8 ? INT8_MAX : dtype == IFD_S16 ? INT16_MAX : UINT8_MAX;
+}
+
+void ifd_gpu_stored_bounds(int32_t activation, const struct ifd_desc *out, int32_t *ret_min,
+                           int32_t *ret_max)
+{
+    int32_t lowest = 0, highest = 0;
     float min = 0, max = 0;
+    ifd_gpu_stored_range(out->dtype, &lowest, &highest);
     (void)ifd_low_clamp_f32(activation, &min, &max);
     *ret_min = lowest;
     *ret_max = highest;
@@ -209,7 +215,7 @@ void ifd_gpu_layer_bounds(const struct ifd_node_view *node, int32_t activation,
     if (ifd_gpu_is_q8(out->dtype)) {
         const struct ifd_quant *weights = &node->input[1].desc->quant;
         int32_t min = 0, max = 0;
-        ifd_gpu_bounds_q8(activation, out, &min, &max);
+        ifd_gpu_stored_bounds(activation, out, &min, &max);
         ifd_gpu_int(call, node->input[0].desc->quant.zero_point[0]);
         ifd_gpu_int(call, weights->count > 1 ? 0 : weights->zero_point[0]);
         ifd_gpu_int(call, out->quant.zero_point[0]);

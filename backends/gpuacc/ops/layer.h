@@ -23,9 +23,11 @@ void ifd_gpu_define_sums(struct ifd_gpu_lowering *lowering, const struct ifd_nod
 bool ifd_gpu_is_q8(enum ifd_dtype dtype);
 /** The OpenCL type of 8-bit elements. Static. */
 const char *ifd_gpu_q8_type(enum ifd_dtype dtype);
-/** Bounds of an activation in steps of an 8-bit output. */
-void ifd_gpu_bounds_q8(int32_t activation, const struct ifd_desc *out, int32_t *ret_min,
-                       int32_t *ret_max);
+/** What 8-bit numbers and s16 hold. */
+void ifd_gpu_stored_range(enum ifd_dtype dtype, int32_t *ret_min, int32_t *ret_max);
+/** Bounds of an activation in steps of an output of such numbers. */
+void ifd_gpu_stored_bounds(int32_t activation, const struct ifd_desc *out, int32_t *ret_min,
+                           int32_t *ret_max);
 
 /** Adds the arguments between the weights and the output: the bias (input 2; absent: zeros), and of
  *  8 bits the factors, filled up to padded channels. */

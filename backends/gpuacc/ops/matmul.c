@@ -1,5 +1,6 @@
-/* batch_matmul of f32. */
-#include "backends/gpuacc/lower.h"
+/* batch_matmul of f32 and 8 bits. */
+#include "backends/gpuacc/ops/layer.h"
+#include "engine/tensor/fixed.h"
 #include "inferd/op_attrs.h"
 
 /* Matrices of an operand. */
@@ -21,14 +22,37 @@ static bool has_simple_batch(const struct ifd_shape *operand, const struct ifd_s
 static bool matmul_takes(const struct ifd_node_view *node, struct ifd_err *reason)
 {
     const struct ifd_shape *out = &node->output[0].shape;
-    if (node->input[0].desc->dtype != IFD_F32 ||
+    const enum ifd_dtype dtype = node->input[0].desc->dtype;
+    if ((dtype != IFD_F32 && !ifd_gpu_is_q8(dtype)) ||
         !has_simple_batch(&node->input[0].desc->shape, out) ||
         !has_simple_batch(&node->input[1].desc->shape, out)) {
         ifd_fail(reason, IFD_UNSUPPORTED, "type %s, or matrices that repeat along some dimensions",
-                 ifd_dtype_name(node->input[0].desc->dtype));
+                 ifd_dtype_name(dtype));
         return false;
     }
     return true;
+}
+
+/* The factor of a sum: the product of the scales in float, as LiteRT has it. */
+static void add_quantization(struct ifd_gpu_call *call, const struct ifd_node_view *node)
+{
+    const struct ifd_desc *a = node->input[0].desc, *b = node->input[1].desc;
+    const struct ifd_desc *y = &node->output[0];
+    int32_t multiplier = 0, lo = 0, hi = 0;
+    int shift = 0;
+    ifd_fixed_from_any((double)(a->quant.scale[0] * b->quant.scale[0]) / (double)y->quant.scale[0],
+                       &multiplier, &shift);
+    ifd_gpu_stored_range(y->dtype, &lo, &hi);
+    const int32_t numbers[] = {a->quant.zero_point[0],
+                               b->quant.zero_point[0],
+                               y->quant.zero_point[0],
+                               multiplier,
+                               shift,
+                               lo,
+                               hi};
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+        ifd_gpu_int(call, numbers[i]);
+    }
 }
 
 static enum ifd_code matmul_lower(struct ifd_gpu_lowering *lowering,
@@ -41,7 +65,12 @@ static enum ifd_code matmul_lower(struct ifd_gpu_lowering *lowering,
     const int64_t rows = out->dim[out->rank - 2], columns = out->dim[out->rank - 1];
     const int64_t depth = a->dim[a->rank - (attrs->adj_x ? 2 : 1)];
     const size_t count = matrices(out);
-    struct ifd_gpu_call call = ifd_gpu_call(IFD_GPU_matmul);
+    const enum ifd_dtype dtype = node->view.output[0].dtype;
+    const bool is_q8 = ifd_gpu_is_q8(dtype);
+    struct ifd_gpu_call call = ifd_gpu_call(is_q8 ? IFD_GPU_matmul_q8 : IFD_GPU_matmul);
+    if (is_q8) {
+        ifd_gpu_define(&call, "#define Q %s\n", ifd_gpu_q8_type(dtype));
+    }
     ifd_gpu_in(&call, node->input_value[0]);
     ifd_gpu_in(&call, node->input_value[1]);
     ifd_gpu_out(&call, node->output_value[0]);
@@ -56,6 +85,9 @@ static enum ifd_code matmul_lower(struct ifd_gpu_lowering *lowering,
                                attrs->adj_y ? 1 : columns};
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
         ifd_gpu_int(&call, numbers[i]);
+    }
+    if (is_q8) {
+        add_quantization(&call, &node->view);
     }
     ifd_gpu_items(&call, (size_t)(columns + 3) / 4, (size_t)rows, count);
     return ifd_gpu_add_step(lowering, &call, "batch_matmul",

@@ -1,6 +1,6 @@
 /* Operators that only move elements (backends/lowering/moves.h): strided copies, unless the
  * elements are in place already. */
-#include "backends/gpuacc/lower.h"
+#include "backends/gpuacc/ops/layer.h"
 #include "engine/tensor/half.h"
 #include "inferd/op_attrs.h"
 
@@ -205,19 +205,9 @@ const struct ifd_gpu_driver ifd_gpu_driver_reverse = {reverse_takes, reverse_low
 
 /* ---- pad ---- */
 
-static bool is_q8(enum ifd_dtype dtype)
-{
-    return dtype == IFD_S8 || dtype == IFD_U8;
-}
-
 static bool fills(const struct ifd_node_view *node, struct ifd_err *reason)
 {
-    const enum ifd_dtype dtype = node->input[0].desc->dtype;
-    if (dtype != IFD_F32 && !is_q8(dtype)) {
-        ifd_fail(reason, IFD_UNSUPPORTED, "type %s", ifd_dtype_name(dtype));
-        return false;
-    }
-    return ifd_low_has_one_input(node, reason);
+    return has_type(node, reason) && ifd_low_has_one_input(node, reason);
 }
 
 static bool pad_takes(const struct ifd_node_view *node, struct ifd_err *reason)
@@ -225,10 +215,19 @@ static bool pad_takes(const struct ifd_node_view *node, struct ifd_err *reason)
     return fills(node, reason) && ifd_low_same_quant(node->input[0].desc, &node->output[0]);
 }
 
-/* What stands for zero: 0 or the zero point. */
-static uint8_t zero_byte(const struct ifd_desc *desc)
+/* Of a type of up to 32 bits, lowest byte first. */
+static void fill_with(struct ifd_low_copy *copy, int32_t number)
 {
-    return is_q8(desc->dtype) && desc->quant.count ? (uint8_t)desc->quant.zero_point[0] : 0;
+    for (size_t i = 0; i < sizeof(number) && i < copy->element; i++) {
+        copy->fill[i] = (uint8_t)((uint32_t)number >> (8 * i));
+    }
+}
+
+/* What stands for zero: 0 or the zero point, which only 8-bit numbers have. */
+static void fill_with_zero(struct ifd_low_copy *copy, const struct ifd_desc *desc)
+{
+    const bool has_point = ifd_gpu_is_q8(desc->dtype) && desc->quant.count > 0;
+    fill_with(copy, has_point ? desc->quant.zero_point[0] : 0);
 }
 
 static enum ifd_code pad_lower(struct ifd_gpu_lowering *lowering,
@@ -237,14 +236,13 @@ static enum ifd_code pad_lower(struct ifd_gpu_lowering *lowering,
     const struct ifd_pad_attrs *attrs = node->view.attrs;
     const struct ifd_desc *out = &node->view.output[0];
     struct ifd_low_copy copy = ifd_low_pad_copy(&node->view);
-    copy.fill[0] = zero_byte(out);
+    fill_with_zero(&copy, out);
     if (attrs->has_value && out->dtype == IFD_F32) {
         memcpy(copy.fill, &attrs->value, sizeof(attrs->value));
-    } else if (attrs->has_value && out->dtype == IFD_F16) {
-        const uint16_t half = ifd_f16_from_f32(attrs->value);
-        memcpy(copy.fill, &half, sizeof(half));
-    } else if (attrs->has_value) {
-        copy.fill[0] = (uint8_t)(int32_t)attrs->value;
+    } else if (attrs->has_value && out->dtype == IFD_F16) { /* f32 that is stored so (halves.c) */
+        fill_with(&copy, ifd_f16_from_f32(attrs->value));
+    } else if (attrs->has_value) { /* a whole number, 0 of types that are no integers */
+        fill_with(&copy, attrs->value < 0x1p31f ? (int32_t)attrs->value : INT32_MAX);
     }
     return add_copy(lowering, &copy, node->input_value[0], node->output_value[0], "pad", err);
 }
@@ -271,7 +269,7 @@ static enum ifd_code space_lower(struct ifd_gpu_lowering *lowering,
     struct ifd_low_copy copy[2];
     size_t between_bytes = 0;
     const uint32_t count = ifd_low_space_copies(&node->view, copy, &between_bytes);
-    copy[0].fill[0] = zero_byte(&node->view.output[0]);
+    fill_with_zero(&copy[0], &node->view.output[0]);
     if (count == 1) {
         return add_copy(lowering, &copy[0], first, last, name, err);
     }

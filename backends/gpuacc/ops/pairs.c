@@ -1,6 +1,12 @@
-/* Pairs of numbers; arithmetic of integers, operators of bits. */
+/* Pairs of numbers; arithmetic of integers and of quantized numbers of 16 bits, operators of
+ * bits. */
 #include "backends/gpuacc/ops/pairs.h"
+#include "backends/gpuacc/ops/layer.h"
+#include "engine/tensor/fixed.h"
 #include "inferd/op_attrs.h"
+
+#include <math.h>
+#include <stdio.h>
 
 #define RANK 6 /* of kernels/pairs.cl */
 
@@ -56,10 +62,12 @@ static struct formula formula_of(enum ifd_op op)
         return (struct formula){.combine = "(a) * (b)"};
     case IFD_OP_SQUARED_DIFFERENCE:
         return (struct formula){.combine = "((a) - (b)) * ((a) - (b))"};
-    case IFD_OP_MINIMUM:
-        return (struct formula){.combine = "(a) < (b) ? (a) : (b)", .compares = true};
+    case IFD_OP_MINIMUM: /* of quantized numbers, too: all have the same scale */
+        return (struct formula){
+            .combine = "(a) < (b) ? (a) : (b)", .compares = true, .takes_bytes = true};
     case IFD_OP_MAXIMUM:
-        return (struct formula){.combine = "(a) > (b) ? (a) : (b)", .compares = true};
+        return (struct formula){
+            .combine = "(a) > (b) ? (a) : (b)", .compares = true, .takes_bytes = true};
     case IFD_OP_BITWISE_AND:
         return (struct formula){.combine = "(a) & (b)", .takes_bytes = true};
     case IFD_OP_BITWISE_OR:
@@ -115,6 +123,85 @@ enum ifd_code ifd_gpu_integers_lower(struct ifd_gpu_lowering *lowering,
     ifd_gpu_int(&call, (int64_t)count);
     ifd_gpu_items(&call, count, 1, 1);
     return ifd_gpu_add_step(lowering, &call, ifd_gpu_op_name(node->view.op), 0, err);
+}
+
+/* ---- quantized numbers of 16 bits ---- */
+
+/* s16 has no zero points. */
+#define SUM_BITS 15 /* that a sum has more than its operands (engine/ops/sum.c) */
+
+/* Factors of the operands (of a sum) and of the result. */
+struct factors {
+    int32_t multiplier[3];
+    int shift[3];
+};
+
+static double scale_of(const struct ifd_desc *desc)
+{
+    return (double)desc->quant.scale[0];
+}
+
+static struct factors factors_of(const struct ifd_node_view *node)
+{
+    const struct ifd_desc *a = node->input[0].desc, *b = node->input[1].desc;
+    const struct ifd_desc *y = &node->output[0];
+    const double common = 2 * fmax(scale_of(a), scale_of(b));
+    const bool is_product = node->op == IFD_OP_MUL;
+    const double real[] = {scale_of(a) / common, scale_of(b) / common,
+                           is_product
+                               ? (double)(a->quant.scale[0] * b->quant.scale[0] / y->quant.scale[0])
+                               : common / ldexp(scale_of(y), SUM_BITS)};
+    struct factors factors;
+    for (int i = 0; i < 3; i++) {
+        ifd_fixed_from_any(real[i], &factors.multiplier[i], &factors.shift[i]);
+    }
+    return factors;
+}
+
+/* LiteRT adds such numbers by shifts alone, if the file asks for it. */
+static bool adds_by_shifts(const struct ifd_node_view *node)
+{
+    const struct ifd_binary_attrs *attrs = node->attrs;
+    const double scale[] = {scale_of(node->input[0].desc), scale_of(node->input[1].desc),
+                            scale_of(&node->output[0])};
+    bool shifts = attrs->pot_scale_int16 && node->op != IFD_OP_MUL;
+    for (int i = 0; shifts && i < 3; i++) {
+        const double exponent = log2(scale[i]);
+        shifts = fabs(exponent - round(exponent)) < 1e-3;
+    }
+    return shifts;
+}
+
+bool ifd_gpu_words_take(const struct ifd_node_view *node)
+{
+    const bool is_sum = node->op == IFD_OP_ADD || node->op == IFD_OP_SUB;
+    if ((!is_sum && node->op != IFD_OP_MUL) || node->output[0].dtype != IFD_S16 ||
+        !ifd_gpu_pairs_fit(node) || adds_by_shifts(node)) {
+        return false;
+    }
+    return !is_sum || factors_of(node).shift[2] <= 0; /* others saturate between the roundings */
+}
+
+enum ifd_code ifd_gpu_words_lower(struct ifd_gpu_lowering *lowering,
+                                  const struct ifd_partition_node *node, struct ifd_err *err)
+{
+    const struct ifd_binary_attrs *attrs = node->view.attrs;
+    const struct factors f = factors_of(&node->view);
+    char inner[128], combine[256];
+    int32_t lo = 0, hi = 0;
+    ifd_gpu_stored_bounds(attrs->activation, &node->view.output[0], &lo, &hi);
+    if (node->view.op == IFD_OP_MUL) {
+        (void)snprintf(inner, sizeof(inner), "(a) * (b)");
+    } else {
+        (void)snprintf(inner, sizeof(inner),
+                       "scale_double((a) * %d, %d, %d) %c scale_double((b) * %d, %d, %d)",
+                       1 << SUM_BITS, (int)f.multiplier[0], f.shift[0],
+                       node->view.op == IFD_OP_ADD ? '+' : '-', 1 << SUM_BITS, (int)f.multiplier[1],
+                       f.shift[1]);
+    }
+    (void)snprintf(combine, sizeof(combine), "clamp(scale_double(%s, %d, %d), %d, %d)", inner,
+                   (int)f.multiplier[2], f.shift[2], (int)lo, (int)hi);
+    return ifd_gpu_pairs_lower(lowering, node, "short", "short", combine, err);
 }
 
 /* ---- operators of bits ---- */

@@ -25,7 +25,7 @@ static void add_bounds(const struct ifd_node_view *node, int32_t activation,
 {
     if (ifd_gpu_is_q8(node->output[0].dtype)) {
         int32_t min = 0, max = 0;
-        ifd_gpu_bounds_q8(activation, &node->output[0], &min, &max);
+        ifd_gpu_stored_bounds(activation, &node->output[0], &min, &max);
         ifd_gpu_int(call, min);
         ifd_gpu_int(call, max);
         return;

@@ -18,7 +18,8 @@ const struct ifd_gpu_driver ifd_gpu_driver_table = {table_takes, ifd_gpu_table_l
 
 static bool is_from_f32(const struct ifd_node_view *node)
 {
-    return node->input[0].desc->dtype == IFD_F32 && ifd_gpu_is_q8(node->output[0].dtype);
+    const enum ifd_dtype out = node->output[0].dtype;
+    return node->input[0].desc->dtype == IFD_F32 && (ifd_gpu_is_q8(out) || out == IFD_S16);
 }
 
 static bool quantize_takes(const struct ifd_node_view *node, struct ifd_err *reason)
@@ -36,9 +37,11 @@ static enum ifd_code quantize_lower(struct ifd_gpu_lowering *lowering,
         return ifd_gpu_table_lower(lowering, node, err);
     }
     struct ifd_gpu_call call = ifd_gpu_call(IFD_GPU_quantize);
-    ifd_gpu_define(&call, "#define Q %s\n#define LOWEST %d\n#define ROUND %s\n",
-                   ifd_gpu_q8_type(out->dtype), out->dtype == IFD_S8 ? INT8_MIN : 0,
-                   attrs->rounds_even ? "rint" : "round");
+    int32_t lowest = 0, highest = 0;
+    ifd_gpu_stored_range(out->dtype, &lowest, &highest);
+    ifd_gpu_define(&call, "#define Q %s\n#define LOWEST %d\n#define HIGHEST %d\n%s",
+                   ifd_gpu_number_type(out->dtype), lowest, highest,
+                   attrs->rounds_even ? "#define EVEN\n" : "");
     ifd_gpu_in(&call, node->input_value[0]);
     ifd_gpu_out(&call, node->output_value[0]);
     ifd_gpu_int(&call, (int64_t)count);

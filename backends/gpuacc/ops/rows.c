@@ -231,7 +231,7 @@ static enum ifd_code lower_sum_q8(struct ifd_gpu_lowering *lowering,
     int32_t multiplier = 0, lowest = 0, highest = 0;
     int shift = 0;
     sum_factor(&node->view, (int64_t)r->row, &multiplier, &shift);
-    ifd_gpu_bounds_q8(IFD_ACT_NONE, out, &lowest, &highest);
+    ifd_gpu_stored_bounds(IFD_ACT_NONE, out, &lowest, &highest);
     ifd_gpu_define(&call, "#define Q %s\n", ifd_gpu_q8_type(out->dtype));
     ifd_gpu_in(&call, node->input_value[0]);
     ifd_gpu_out(&call, node->output_value[0]);

@@ -5,7 +5,10 @@
 #include "backends/gpuacc/ops/layer.h"
 #include "backends/lowering/broadcast.h"
 
+#include <string.h>
+
 #define BYTES    256
+#define WORDS    65536
 #define OPERANDS 2
 #define RANK     6 /* of kernels/table.cl */
 
@@ -23,37 +26,62 @@ static uint32_t operands_of(const struct ifd_node_view *node)
     return node->op == IFD_OP_TABLE ? 1 : node->input_count;
 }
 
+static bool has_bytes(const struct ifd_desc *desc)
+{
+    return ifd_gpu_is_q8(desc->dtype) || desc->dtype == IFD_BOOL;
+}
+
+/* Of 16 bits: the only operand. */
+static bool has_words(const struct ifd_desc *desc)
+{
+    return desc->dtype == IFD_S16 || desc->dtype == IFD_F16 || desc->dtype == IFD_BF16;
+}
+
+/* The types of results that kernels/table.cl stores. */
+static bool has_result(const struct ifd_desc *out, uint32_t operands)
+{
+    return has_bytes(out) || (operands == 1 && (out->dtype == IFD_F32 || out->dtype == IFD_S16));
+}
+
 bool ifd_gpu_table_takes(const struct ifd_node_view *node)
 {
     const uint32_t operands = operands_of(node);
-    const enum ifd_dtype out = node->output[0].dtype;
-    const bool is_byte = ifd_gpu_is_q8(out) || out == IFD_BOOL;
     /* a table has every divisor, also 0, which these refuse */
     const bool divides = node->op == IFD_OP_FLOOR_DIV || node->op == IFD_OP_FLOOR_MOD;
     bool takes = operands >= 1 && operands <= OPERANDS && !divides &&
-                 (is_byte || (out == IFD_F32 && operands == 1)) &&
+                 has_result(&node->output[0], operands) &&
                  (operands == node->input_count || node->input[1].data.data);
     for (uint32_t i = 0; takes && i < operands; i++) {
         const struct ifd_desc *in = node->input[i].desc;
-        takes = in && (ifd_gpu_is_q8(in->dtype) || in->dtype == IFD_BOOL) && in->quant.count <= 1;
+        takes = in && (has_bytes(in) || (operands == 1 && has_words(in))) && in->quant.count <= 1;
     }
     return takes && (operands == 1 || broadcast_of(node).rank <= RANK);
 }
 
 /* ---- tables ---- */
 
-static size_t table_bytes(const struct ifd_node_view *node)
+static size_t results_of(const struct ifd_node_view *node)
 {
-    return (operands_of(node) == 1 ? BYTES : BYTES * BYTES) *
-           ifd_dtype_bytes(node->output[0].dtype);
+    return operands_of(node) == 1 && has_bytes(node->input[0].desc) ? BYTES : WORDS;
 }
 
-/* Every pair of operands: the second one changes fastest. */
-static void fill_operands(uint8_t *first, uint8_t *second, size_t count)
+static size_t table_bytes(const struct ifd_node_view *node)
 {
+    return results_of(node) * ifd_dtype_bytes(node->output[0].dtype);
+}
+
+/* Every operand, or pair of operands: the second one changes fastest. */
+static void fill_operands(const struct ifd_node_view *node, uint8_t *first, uint8_t *second)
+{
+    const size_t count = results_of(node);
     for (size_t i = 0; i < count; i++) {
-        first[i] = (uint8_t)(count == BYTES ? i : i / BYTES);
-        second[i] = (uint8_t)i;
+        const uint16_t word = (uint16_t)i;
+        if (has_words(node->input[0].desc)) {
+            memcpy(first + i * sizeof(word), &word, sizeof(word));
+        } else {
+            first[i] = (uint8_t)(count == BYTES ? i : i / BYTES);
+            second[i] = (uint8_t)i;
+        }
     }
 }
 
@@ -62,7 +90,7 @@ static enum ifd_code call_reference(const struct ifd_gpu_lowering *lowering,
                                     const struct ifd_node_view *node, const uint8_t *first,
                                     const uint8_t *second, void *table, struct ifd_err *err)
 {
-    const int64_t count = operands_of(node) == 1 ? BYTES : BYTES * BYTES;
+    const int64_t count = (int64_t)results_of(node);
     struct ifd_desc in[OPERANDS], out = node->output[0];
     const struct ifd_desc *ins[OPERANDS], *outs[] = {&out};
     const void *inputs[] = {first, operands_of(node) < node->input_count ? node->input[1].data.data
@@ -88,17 +116,17 @@ static enum ifd_code make_table(struct ifd_gpu_lowering *lowering, const struct 
                                 void **ret, struct ifd_err *err)
 {
     const struct ifd_alloc *alloc = lowering->device->host->alloc;
-    const size_t count = operands_of(node) == 1 ? BYTES : BYTES * BYTES;
-    uint8_t *operands = ifd_acquire(alloc, 2 * count);
+    const size_t count = results_of(node);
+    uint8_t *operands = ifd_acquire_tensor(alloc, 2 * count); /* bytes of both, or words of one */
     *ret = ifd_low_params(&lowering->base, 1, table_bytes(node));
     enum ifd_code code = IFD_OK;
     if (!operands || !*ret) {
         code = ifd_fail(err, IFD_NOMEM, "no memory for a table");
     } else {
-        fill_operands(operands, operands + count, count);
+        fill_operands(node, operands, operands + count);
         code = call_reference(lowering, node, operands, operands + count, *ret, err);
     }
-    ifd_release(alloc, operands, 2 * count);
+    ifd_release_tensor(alloc, operands, 2 * count);
     return code;
 }
 
@@ -121,8 +149,10 @@ enum ifd_code ifd_gpu_table_lower(struct ifd_gpu_lowering *lowering,
         return code;
     }
     struct ifd_gpu_call call = ifd_gpu_call(is_binary ? IFD_GPU_table2 : IFD_GPU_table1);
-    ifd_gpu_define(&call, "#define RESULT %s\n",
-                   view->output[0].dtype == IFD_F32 ? "float" : "uchar");
+    const enum ifd_dtype out = view->output[0].dtype;
+    ifd_gpu_define(&call, "#define OPERAND %s\n#define RESULT %s\n",
+                   has_words(view->input[0].desc) ? "ushort" : "uchar",
+                   out == IFD_F32 ? "float" : ifd_gpu_element_type(ifd_dtype_bytes(out)));
     for (uint32_t i = 0; i < operands_of(view); i++) {
         ifd_gpu_in(&call, node->input_value[i]);
     }
