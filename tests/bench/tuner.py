@@ -4,9 +4,11 @@ without, and the median and quartiles of without / with of neighbours; above 1 t
 the first three starts, in ms until a model is loaded, each with the files that those before left.
 
 usage: tuner.py INFERD FOLDER MODEL ... [--device NAME] [--level 2] [--pairs 15] [--batch 1]
-                [--precision f32] [--iterations 40]
+                [--precision f32] [--iterations 40] [--learned] [--beside OPTION=VALUE]
 
-FOLDER gets a file of lessons and a cache of programs for each model. Nothing passes or fails."""
+FOLDER gets a file of lessons and a cache of programs for each model; --learned: those that are
+there from an earlier run count, and nothing is learned anew. --beside: with and without this option
+of GpuAcc (record=always), not the file. Nothing passes or fails."""
 import argparse
 import json
 import pathlib
@@ -31,14 +33,15 @@ def bench(args, model, *options):
 def measure(args, model):
     name = f"{model.stem}-{args.batch}-{args.precision}"
     lessons = args.folder / f"{name}.tuning"
-    lessons.unlink(missing_ok=True)
     cache = args.folder / f"{name}.cache"
     cache.mkdir(mode=0o700, exist_ok=True)
-    for file in cache.iterdir():
-        file.unlink()
+    if not args.learned:
+        lessons.unlink(missing_ok=True)
+        for file in cache.iterdir():
+            file.unlink()
     without = [f"GpuAcc:cache={cache}"]
-    file = [*without, f"GpuAcc:tuning-file={lessons}"]
-    tuning = [*file, f"GpuAcc:tuning={args.level}"]
+    file = [*without, f"GpuAcc:{args.beside or f'tuning-file={lessons}'}"]
+    tuning = file if args.beside else [*file, f"GpuAcc:tuning={args.level}"]
     starts = [bench(args, model, *tuning)["init_ms"] for _ in range(3)]
     bench(args, model, *without)
     ratios, ours = [], []
@@ -65,6 +68,8 @@ def main():
     parser.add_argument("--batch", type=int, default=1)
     parser.add_argument("--precision", default="f32")
     parser.add_argument("--iterations", type=int, default=40)
+    parser.add_argument("--learned", action="store_true")
+    parser.add_argument("--beside")
     args = parser.parse_args()
     args.inferd = args.inferd.resolve()
     args.folder.mkdir(exist_ok=True)
