@@ -3,10 +3,11 @@
 races between work items, and wrong calls of OpenCL: all golden cases of the operators that have a
 driver, some divisions of convolutions, dot products, and a network in half precision. Results must
 be right there, too. That nobody reads what nobody wrote is left to the cases, whose memory is full
-of numbers that are none: Oclgrind 21.10 loses track of parts of a buffer.
+of numbers that are none: Oclgrind 21.10 loses track of parts of a buffer. Every kernel of
+kernel_list.inc must have run there, but for NOT_THERE.
 
 usage: check_memory.py TEST_CONFORMANCE_BACKEND OPS_FOLDER OP_LIST TEST_BLOCKING TEST_HALVES
-TEST_DOT"""
+TEST_DOT KERNEL_LIST"""
 import concurrent.futures
 import os
 import pathlib
@@ -21,7 +22,10 @@ PROGRAMS = {
     "dot": [sys.argv[6], "dot_products_give_the_bits_of_the_reference"],
     "halves": [sys.argv[5], "every_kernel_widens_what_it_loads"]
 }
+NOT_THERE = {"conv2d_mma"}  # instructions of NVIDIA's GPUs
 LIBRARY = "/usr/lib/oclgrind/liboclgrind-rt-icd.so"
+# The name of a kernel, with a number behind it if its program was merged (merge.h).
+RAN = re.compile(r"Instructions executed for kernel '(\w+?)(?:_\d+)?'")
 BROKEN = "kernel void f(global int *y) { y[get_global_id(0)] = 1; }"
 
 
@@ -52,26 +56,35 @@ def check(folder, name):
         "OCLGRIND_BUILD_OPTIONS": "-cl-opt-disable",  # it does not know every optimized instruction
         "OCLGRIND_CHECK_API": "1",
         "OCLGRIND_DATA_RACES": "1",
+        "OCLGRIND_INST_COUNTS": "1",  # names the kernels that run
         "OCLGRIND_NUM_THREADS": "1",
         "OCLGRIND_LOG": str(log)
     }
     result = subprocess.run(command(name), capture_output=True, text=True, env=environment)
     report = log.read_text() if log.exists() else ""
-    return result.returncode == 0 and not report, result.stdout + result.stderr + report
+    ran = set(RAN.findall(result.stdout))
+    text = re.sub(r"(?m)^.*(Instructions executed for| - ).*\n", "", result.stdout)
+    return result.returncode == 0 and not report, text + result.stderr + report, ran
 
 
 if not pathlib.Path(LIBRARY).exists():
     skip(f"there is no {LIBRARY}")
 names = [name.lower() for name in re.findall(r"^DRIVER\((\w+),", op_list.read_text(), re.M)]
 names = [*PROGRAMS, *names]
+ran = set()
 with tempfile.TemporaryDirectory() as path:
     folder = pathlib.Path(path)
     (folder / "oclgrind.icd").write_text(LIBRARY + "\n")
     bad = 0 if finds_errors(folder) else 1
     print("" if not bad else "Oclgrind does not report a broken kernel")
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        for name, (ok, text) in zip(names, pool.map(lambda name: check(folder, name), names)):
+        for name, (ok, text, seen) in zip(names, pool.map(lambda name: check(folder, name), names)):
             bad += not ok
+            ran |= seen
             print("" if ok else f"{name}:\n{text[:2000]}", end="")
-print(f"{len(names)} programs, {bad} with errors")
+kernels = set(re.findall(r"^KERNEL\((\w+),", pathlib.Path(sys.argv[7]).read_text(), re.M))
+for kernel in sorted((kernels - ran) ^ NOT_THERE):
+    bad += 1
+    print(f"{kernel}: " + ("ran after all" if kernel in ran else "did not run"))
+print(f"{len(names)} programs, {len(kernels & ran)} kernels, {bad} with errors")
 sys.exit(1 if bad or len(names) < 10 else 0)
