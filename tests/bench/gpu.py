@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
-"""GpuAcc beside PyTorch and ncnn on one GPU, in one run. Needs PyTorch with CUDA, torchvision and
-timm; for yolox_nano also onnx2torch, for --ncnn ncnn, pnnx and libvulkan.
+"""GpuAcc beside PyTorch, ncnn and MNN on one GPU, in one run. Needs PyTorch with CUDA, torchvision
+and timm; for yolox_nano also onnx2torch, for --ncnn ncnn, pnnx and libvulkan, for --mnn an MNN with
+OpenCL or Vulkan.
 
 usage: gpu.py INFERD FOLDER [--plugins DIR] [--device NAME] [--rounds N] [--only NET,NET] [--ncnn]
-              [--yolox FILE]
+              [--mnn] [--yolox FILE]
 
 Exports networks with pseudo-random weights as ONNX into FOLDER (YOLOX nano is FILE), tunes GpuAcc
 for them (tuning=2), holds its answers to PyTorch's, and times both in turn. "whole": from pictures
 in host memory to answers in host memory. "inside": without these copies; for inferd the whole less
 the copies' time as a profile shows it. PyTorch: eagerly, and its best, a CUDA graph; batch norms as
 torchvision has them; f32 without TF32; fp16 with channels last. ncnn: on Vulkan, whole; it has no
-batches. Medians of medians, in ms; ratio: PyTorch's CUDA graph / inferd."""
+batches. MNN: on OpenCL or Vulkan, whole, one picture at a time. A peer that finds no device says so
+and has no time: MNN would run on the CPU. Medians of medians, in ms; ratio: PyTorch's CUDA graph / inferd."""
 import argparse
 import importlib
 import importlib.util
@@ -206,14 +208,51 @@ class Ncnn:
             np.array(extractor.extract("out0")[1])
 
 
-def ncnn_ms(args, name, batch, precision):
-    """The time of ncnn, or why there is none."""
-    if not args.ncnn or batch > 1:
+class Mnn:
+    """A network in MNN on OpenCL or Vulkan, one picture at a time."""
+
+    FORWARD = {"OPENCL": 3, "VULKAN": 7}  # what MNN says of a session; 0 and 13 are the CPU
+    BACKENDS = 2  # of getSessionInfo
+
+    def __init__(self, args, name, precision):
+        self.mnn = importlib.import_module("MNN")
+        model = args.folder / f"{name}.onnx"
+        path = model.with_suffix(".mnn")
+        if not path.exists():  # not by MNN's own script, which installs packages to report its use
+            importlib.import_module("_tools").mnnconvert(
+                ["mnnconvert", "-f", "ONNX", "--modelFile", str(model), "--MNNModel", str(path),
+                 "--bizCode", "x"])
+        for backend, number in self.FORWARD.items():
+            self.net = self.mnn.Interpreter(str(path))
+            self.session = self.net.createSession({
+                "backend": backend, "precision": "low" if precision == "fp16" else "high"})
+            self.input = self.net.getSessionInput(self.session)
+            self.net.resizeTensor(self.input, (1, 3, *size_of(name)))
+            self.net.resizeSession(self.session)
+            if self.net.getSessionInfo(self.session, self.BACKENDS) == number:
+                break
+        else:
+            raise RuntimeError("neither OpenCL nor Vulkan")
+        self.host = np.random.rand(1, 3, *size_of(name)).astype(np.float32)
+
+    def run(self):
+        kind, order = self.mnn.Halide_Type_Float, self.mnn.Tensor_DimensionType_Caffe
+        self.input.copyFrom(self.mnn.Tensor(self.host.shape, kind, self.host, order))
+        self.net.runSession(self.session)
+        made = self.net.getSessionOutput(self.session)
+        shape = made.getShape()
+        got = self.mnn.Tensor(shape, kind, np.zeros(shape, np.float32), order)
+        made.copyToHostTensor(got)
+
+
+def rival_ms(kind, is_asked, args, name, batch, precision):
+    """The time of a peer, or why there is none."""
+    if not is_asked or batch > 1:
         return "-"
     try:
-        return f"{median_ms(Ncnn(args, name, precision).run):.3f}"
+        return f"{median_ms(kind(args, name, precision).run):.3f}"
     except (ImportError, RuntimeError, OSError, subprocess.CalledProcessError) as error:
-        print(f"{name}: ncnn: {error}", flush=True)
+        print(f"{name}: {kind.__name__}: {error}", flush=True)
         return "fails"
 
 
@@ -264,7 +303,9 @@ def measure(args, name, batch, precision):
     print(f"| {name} | {batch} | {precision} | {first:.3f} | {got['ours']:.3f} | {inside:.3f} "
           f"| {got['eager']:.3f} | {got['whole']:.3f} | {got['inside']:.3f} "
           f"| {got['whole'] / got['ours']:.2f} | {got['inside'] / inside:.2f} "
-          f"| {ncnn_ms(args, name, batch, precision)} | {ours.error(precision)} |", flush=True)
+          f"| {rival_ms(Ncnn, args.ncnn, args, name, batch, precision)} "
+          f"| {rival_ms(Mnn, args.mnn, args, name, batch, precision)} "
+          f"| {ours.error(precision)} |", flush=True)
 
 
 def main():
@@ -276,6 +317,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", default=",".join(NETS))
     parser.add_argument("--ncnn", action="store_true")
+    parser.add_argument("--mnn", action="store_true")
     parser.add_argument("--yolox", default="../shared/models/onnx/yolox_nano.onnx")
     args = parser.parse_args()
     args.inferd = args.inferd.resolve()
@@ -286,8 +328,8 @@ def main():
     print(f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}, torchvision "
           f"{torchvision.__version__}, timm {timm.__version__}")
     print("| network | batch | precision | untuned, whole | whole | inside | eager | graph, whole "
-          "| graph, inside | ratio, whole | ratio, inside | ncnn | error of range |")
-    print("|---|" + "---|" * 12)
+          "| graph, inside | ratio, whole | ratio, inside | ncnn | MNN | error of range |")
+    print("|---|" + "---|" * 13)
     with torch.no_grad():
         for name in args.only.split(","):
             export(args, name)
