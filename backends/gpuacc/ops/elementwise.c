@@ -1,5 +1,6 @@
 /* Element-wise operators. f32: a chain of them as one step; a binary operator whose operands repeat
- * in other ways than a tail can express as a step of its own. 8 bits: tables. Integers and 16 bits: pairs; of one operand: tables. */
+ * in other ways than a tail can express as a step of its own. 8 bits, and 16 bits of one operand:
+ * tables. Integers, and 16 bits of two operands: pairs. */
 #include "backends/gpuacc/ops/pairs.h"
 #include "backends/gpuacc/ops/table.h"
 #include "backends/gpuacc/tail.h"
