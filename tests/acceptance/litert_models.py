@@ -1187,6 +1187,48 @@ def reduce_window_product():
     return reduce_window(schema.ReduceWindowFunction.MUL, "s32", 1, [1, 3], [1, 1], [1, 1], [5, 4])
 
 
+def hlo_windows(builtin, name, inputs, out, body=None, **members):
+    m = Flow()
+    m.first.ports([t for t in inputs if not t.constant], [out])
+    if body is not None:
+        a, b, c = (Tensor(out.dtype, []) for _ in range(3))
+        members["updateComputationSubgraphIndex"] = m.body(
+            [a, b], [c], lambda g: g.op(body, [a, b], [c]))
+    m.first.op(builtin, inputs, [out], more=more(name, **members))
+    return m
+
+
+@model
+def hlo_gather():
+    return hlo_windows(B.STABLEHLO_GATHER, "StablehloGatherOptions",
+                       [real(3, 4, 5), ints([[2, 3], [0, 1], [9, -4]])], Tensor("f32", [2, 3, 5]),
+                       offsetDims=[0, 2], collapsedSliceDims=[0], startIndexMap=[0, 1],
+                       indexVectorDim=1, sliceSizes=[1, 2, 5])
+
+
+@model
+def hlo_scatter():
+    return hlo_windows(B.STABLEHLO_SCATTER, "StablehloScatterOptions",
+                       [real(3, 4), ints([[2], [0], [2], [3]]), real(4, 3)], Tensor("f32", [3, 4]),
+                       B.STABLEHLO_ADD, updateWindowDims=[1], insertedWindowDims=[0],
+                       scatterDimsToOperandDims=[0], indexVectorDim=1)
+
+
+@model
+def hlo_case():
+    m = Flow()
+    at, x, y = Tensor("s32", [1]), real(2, 3), Tensor("f32", [2, 3])
+    at.range = (-1, 4)
+    m.first.ports([at, x], [y])
+    bodies = []
+    for op in (B.ABS, B.NEG, B.FLOOR):
+        a, b = Tensor("f32", [2, 3]), Tensor("f32", [2, 3])
+        bodies.append(m.body([a], [b], lambda g: g.op(op, [a], [b])))
+    m.first.op(B.STABLEHLO_CASE, [at, x], [y],
+               more=more("StablehloCaseOptions", branchSubgraphIndices=bodies))
+    return m
+
+
 @model
 def hlo_reduce_window():
     m = Flow()

@@ -23,6 +23,7 @@ class Case:
     options: tuple = ()  # type's name, members
     intermediates: tuple = ()
     degenerate: bool = False
+    body: int | None = None  # operator of a second subgraph, 0: one without
     reference: bool = True  # else beside LiteRT's other kernels: its reference is wrong
 
 
@@ -735,7 +736,58 @@ def decided(make):
     return make_decided
 
 
+# ---- StableHLO's windows ----
+
+
+def windows(rng, inside):
+    """Operand's shape, sizes of windows, dimensions that windows lack, those that indices place,
+    the shape of the batch, and the places of window dimensions in the result."""
+    shape = shape_of(rng, int(rng.integers(1, 5)))
+    size = [int(rng.integers(1, d + 1)) if rng.integers(2) else d for d in shape]
+    lacks = [d for d in range(len(shape)) if rng.integers(3) == 0]
+    for d in lacks:
+        size[d] = 1
+    placed = [int(d) for d in rng.permutation(len(shape))[: int(rng.integers(1, len(shape) + 1))]]
+    batch = shape_of(rng, int(rng.integers(0, 3)), 4)
+    kept = len(shape) - len(lacks)
+    rank = len(batch) + kept
+    at = sorted(int(d) for d in rng.permutation(rank)[:kept])
+    if not inside:
+        at = list(range(len(batch), rank))
+    axis = int(rng.integers(len(batch) + 1))
+    highest = [shape[d] - (0 if inside else size[d] - 1) + 1 for d in placed]
+    indices = np.stack([rng.integers(0 if not inside else -1, h, batch) for h in highest], axis)
+    return shape, size, lacks, placed, batch, at, axis, indices
+
+
+def hlo_gather(rng):
+    shape, size, lacks, placed, _, at, axis, indices = windows(rng, True)
+    x = tensor(rng, shape, pick(rng, "f32", "s32", "s64"))
+    members = (("offsetDims", at), ("collapsedSliceDims", lacks), ("startIndexMap", placed),
+               ("indexVectorDim", axis), ("sliceSizes", size))
+    out = Tensor(x.dtype, [1] * (indices.ndim - 1 + len(at)))
+    return Case("STABLEHLO_GATHER", [x, Tensor(pick(rng, "s32", "s64"), data=indices)], [out],
+                ("StablehloGatherOptions", *members))
+
+
+def hlo_scatter(rng):
+    """Windows at the end of the updates, indices up to one place too far."""
+    shape, size, lacks, placed, batch, at, axis, indices = windows(rng, False)
+    dtype = pick(rng, "f32", "s32", "s64")
+    body = pick(rng, 0, B.STABLEHLO_ADD, B.STABLEHLO_MULTIPLY, B.STABLEHLO_MAXIMUM,
+                B.STABLEHLO_MINIMUM)
+    updates = batch + [s for d, s in enumerate(size) if d not in lacks]
+    members = (("updateWindowDims", at), ("insertedWindowDims", lacks),
+               ("scatterDimsToOperandDims", placed), ("indexVectorDim", axis),
+               ("updateComputationSubgraphIndex", 1))
+    return Case("STABLEHLO_SCATTER",
+                [tensor(rng, shape, dtype), Tensor(pick(rng, "s32", "s64"), data=indices),
+                 tensor(rng, updates, dtype)], [Tensor(dtype, shape)],
+                ("StablehloScatterOptions", *members), body=body)
+
+
 CASES = {
+    "STABLEHLO_GATHER": hlo_gather, "STABLEHLO_SCATTER": hlo_scatter,
     "ABS": unary("ABS", ("f32", "s8", "s16"), options=("AbsOptions",)),
     "NEG": unary("NEG", ("f32", "s8", "s16"), options=("NegOptions",)),
     "EXP": unary("EXP", ("f32", "s8", "s16"), options=("ExpOptions",)),

@@ -30,7 +30,7 @@ def run_newest(arguments, case):
             arguments[5] = version
             try:
                 return litert.run(*arguments, reference=is_reference,
-                                  intermediates=case.intermediates)
+                                  intermediates=case.intermediates, body=case.body)
             except (RuntimeError, ValueError) as error:
                 if "Didn't find op" not in str(error):
                     raise
@@ -65,7 +65,9 @@ def make(case):
     options, kind = None, 0
     if case.options:
         options = getattr(schema, case.options[0] + "T")()
-        kind = getattr(O, case.options[0])
+        name = case.options[0]
+        kind = getattr(O, name) if hasattr(O, name) else litert.LATER + getattr(
+            schema.BuiltinOptions2, name)
         for key, value in case.options[1:]:
             assert hasattr(options, key), key
             setattr(options, key, value)
@@ -75,7 +77,7 @@ def make(case):
     given = {f"in{i}": t for i, t in enumerate(case.inputs) if t}
     inputs = {k: t.data for k, t in given.items() if not t.constant and not t.variable}
     text = f"{case.op} {case.options} of {[(t.dtype, t.shape) for t in given.values()]}"
-    model = litert.build(*arguments, intermediates=case.intermediates)
+    model = litert.build(*arguments, intermediates=case.intermediates, body=case.body)
     return beside.Beside(model, inputs, [t.data for t in case.outputs], text,
                          {"CpuRef": int(case.op in ROUNDED or not case.reference),
                           "CpuAcc,CpuRef": 1})

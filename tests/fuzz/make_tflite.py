@@ -781,6 +781,46 @@ def hlo_pad():
 
 
 @good
+def hlo_gather():
+    m = Model()
+    x, y = m.input("x", [3, 4]), m.tensor("y", [2, 2])
+    at = m.tensor("at", [2, 1], "INT32", s32(2, 0))
+    m.op("STABLEHLO_GATHER", [x, at], [y])
+    m.output(y)
+    return more_options(m, "StablehloGather", offset_dims=[1], collapsed_slice_dims=[0],
+                        start_index_map=[0], index_vector_dim=1, slice_sizes=[1, 2])
+
+
+@good
+def hlo_scatter():
+    m = Model()
+    x, news, y = m.input("x", [3, 4]), m.input("news", [2, 2]), m.tensor("y", [3, 4])
+    at = m.tensor("at", [2, 1], "INT32", s32(2, 0))
+    m.op("STABLEHLO_SCATTER", [x, at, news], [y])
+    m.output(y)
+    g = Subgraph(m)
+    a, b, c = g.input("a", []), g.input("b", []), g.tensor("c", [])
+    g.op("STABLEHLO_ADD", [a, b], [c])
+    g.output(c)
+    return more_options(m, "StablehloScatter", update_window_dims=[1], inserted_window_dims=[0],
+                        scatter_dims=[0], index_vector_dim=1, body_subgraph=1)
+
+
+@good
+def hlo_case():
+    m = Model()
+    at, x, y = m.input("at", [1], "INT32"), m.input("x", [2]), m.tensor("y", [2])
+    m.op("STABLEHLO_CASE", [at, x], [y])
+    m.output(y)
+    for operator in ("ABS", "NEG"):
+        g = Subgraph(m)
+        a, b = g.input("a", [2]), g.tensor("b", [2])
+        g.op(operator, [a], [b])
+        g.output(b)
+    return more_options(m, "StablehloCase", branch_subgraphs=[1, 2])
+
+
+@good
 def hlo_reduce_window():
     m = Model()
     x, y = m.input("x", [3, 4]), m.tensor("y", [3, 3])
@@ -1171,6 +1211,11 @@ def opcode_unknown(m):
 @bad("add")
 def opcode_random(m):
     m.value["operator_codes"][0]["builtin_code"] = "RANDOM_UNIFORM"
+
+
+@bad("add")
+def opcode_hash(m):
+    m.value["operator_codes"][0]["builtin_code"] = "LSH_PROJECTION"
 
 
 @bad("call")
@@ -1631,6 +1676,36 @@ def hlo_pad_to_nothing(m):
 @bad("hlo_pad")
 def hlo_pad_of_too_much(m):
     m.graph["operators"][0]["more_options"]["low"] = [2**63 - 1, 0]
+
+
+@bad("hlo_gather")
+def hlo_gather_of_too_much(m):
+    m.graph["operators"][0]["more_options"]["slice_sizes"] = [1, 2**62]
+
+
+@bad("hlo_gather")
+def hlo_gather_of_a_dimension_twice(m):
+    m.graph["operators"][0]["more_options"]["offset_dims"] = [1, 1]
+
+
+@bad("hlo_gather")
+def hlo_gather_indices(m):
+    m.graph["operators"][0]["more_options"]["index_vector_dim"] = 2**33
+
+
+@bad("hlo_scatter")
+def hlo_scatter_dimension(m):
+    m.graph["operators"][0]["more_options"]["scatter_dims"] = [2]
+
+
+@bad("hlo_scatter")
+def hlo_scatter_body(m):
+    m.graph["operators"][0]["more_options"]["body_subgraph"] = 7
+
+
+@bad("hlo_case")
+def hlo_case_of_nothing(m):
+    m.graph["operators"][0]["more_options"]["branch_subgraphs"] = []
 
 
 @bad("hlo_reduce_window")

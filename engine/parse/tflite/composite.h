@@ -1,6 +1,7 @@
 /** Operators of the file that are several of ours. composite.c lists them and fetches operands;
  *  recurrent.c builds those with a state, mediapipe.c and landmarks.c MediaPipe's, stablehlo.c
- *  those of StableHLO, hashtable.c tables that resources hold, compose.c the others. */
+ *  and stablehlo_index.c those of StableHLO, hashtable.c tables that resources hold, compose.c the
+ *  others. */
 #ifndef INFERD_ENGINE_PARSE_TFLITE_COMPOSITE_H
 #define INFERD_ENGINE_PARSE_TFLITE_COMPOSITE_H
 
@@ -80,6 +81,11 @@ void ifd_composite_hlo_pad(struct ifd_composite *c);
 void ifd_composite_hlo_reduce_window(struct ifd_composite *c);
 void ifd_composite_dilate(struct ifd_composite *c);
 void ifd_composite_reduce_window(struct ifd_composite *c);
+
+/* ---- stablehlo_index.c ---- */
+
+void ifd_composite_hlo_gather(struct ifd_composite *c);
+void ifd_composite_hlo_scatter(struct ifd_composite *c);
 
 /* ---- cut.c: the data decides their sizes ---- */
 

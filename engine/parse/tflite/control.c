@@ -1,13 +1,21 @@
-/* IF, WHILE, CALL and STABLEHLO_COMPOSITE (a call, too). What is decided while the file is read is
- * built in place: a loop becomes its turns. Otherwise the subgraphs become graphs of their own,
- * which a node names. Where these would need content that only a run computes, or shapes differ,
- * they are built in place after all: runs say which branch, and whether there is one more turn. */
+/* IF, WHILE, CALL, STABLEHLO_COMPOSITE (a call, too) and STABLEHLO_CASE. What is decided while the
+ * file is read is built in place: a loop becomes its turns. Otherwise the subgraphs become graphs
+ * of their own, which a node names. Where these would need content that only a run computes, or
+ * shapes differ, they are built in place after all: runs say which branch, and whether there is one
+ * more turn. */
+#include "engine/ir/shape.h"
 #include "engine/ir/verify.h"
 #include "engine/parse/tflite/tflite_build.h"
 
 #include <string.h>
 
-enum { CALL = 31, IF = 118, WHILE = 119, COMPOSITE = 206 }; /* builtin operators of the format */
+enum {
+    CALL = 31,
+    IF = 118,
+    WHILE = 119,
+    COMPOSITE = 206,
+    CASE = 209
+}; /* builtin operators of the format */
 
 static int32_t builtin_of(const struct ifd_tflite_build *b, uint32_t index)
 {
@@ -17,7 +25,8 @@ static int32_t builtin_of(const struct ifd_tflite_build *b, uint32_t index)
 bool ifd_tflite_is_control(const struct ifd_tflite_build *b, uint32_t index)
 {
     const int32_t builtin = builtin_of(b, index);
-    return builtin == CALL || builtin == IF || builtin == WHILE || builtin == COMPOSITE;
+    return builtin == CALL || builtin == IF || builtin == WHILE || builtin == COMPOSITE ||
+           builtin == CASE;
 }
 
 /* An operator that names subgraphs, with values of its operands. */
@@ -313,6 +322,35 @@ static enum ifd_code build_if(struct control *c)
     return is_known(c, c->input[0], &is_true) ? build_branch(c, is_true) : fail_unknown(c);
 }
 
+/* ---- STABLEHLO_CASE ---- */
+
+/* The branch that the first input numbers, the last one if there is none. It is built in place: a
+ * run says which it is. */
+static enum ifd_code build_case(const struct control *c)
+{
+    struct ifd_tflite_build *b = c->b;
+    const struct ifd_tflite_ints *branch = &c->op->options->ints;
+    if (c->input_count == 0 || branch->count == 0) {
+        return ifd_fail(b->err, IFD_CORRUPT, "%u inputs, %u branches", c->input_count,
+                        branch->count);
+    }
+    const bool is_constant = b->graph->value[c->input[0]].is_constant;
+    const uint32_t known = is_constant ? c->input[0] : ifd_tflite_ask(b, c->input[0]);
+    if (known == IFD_NONE) {
+        return fail_unknown(c);
+    }
+    const struct ifd_value *number = &b->graph->value[known];
+    int32_t i = 0;
+    if (number->desc.dtype != IFD_S32 || number->data.size != sizeof(i)) {
+        return ifd_fail(b->err, IFD_CORRUPT, "the number of a branch is %s %s, expected one s32",
+                        ifd_dtype_name(number->desc.dtype), ifd_shape_text(&number->desc.shape).s);
+    }
+    memcpy(&i, number->data.data, sizeof(i));
+    const uint32_t at = i >= 0 && (uint32_t)i < branch->count ? (uint32_t)i : branch->count - 1;
+    return ifd_tflite_inline(b, (uint32_t)branch->value[at], c->input + 1, c->input_count - 1,
+                             c->output, c->output_count);
+}
+
 /* ---- all ---- */
 
 static enum ifd_code take_operands(struct control *c, const struct ifd_tflite_operator *op,
@@ -352,6 +390,8 @@ enum ifd_code ifd_tflite_build_control(struct ifd_tflite_build *b, uint32_t inde
         code = build_while(&c, scratch);
     } else if (builtin == IF) {
         code = build_if(&c);
+    } else if (builtin == CASE) {
+        code = build_case(&c);
     } else {
         code =
             ifd_tflite_inline(b, c.subgraph[0], c.input, c.input_count, c.output, c.output_count);

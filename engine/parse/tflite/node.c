@@ -64,9 +64,23 @@ static struct operator_text others_text(const struct ifd_tflite_build *b,
 /* Why there is no rule. */
 static const char *why_not(const struct ifd_tflite_opcode *opcode)
 {
-    const bool is_random = strncmp(opcode->builtin_name, "RANDOM_", strlen("RANDOM_")) == 0 ||
-                           strcmp(opcode->builtin_name, "MULTINOMIAL") == 0;
-    return is_random ? ": each run of it has other results" : "";
+    static const struct {
+        const char *name, *why;
+    } reasons[] = {
+        {"RANDOM_STANDARD_NORMAL", ": each run of it has other results"},
+        {"RANDOM_UNIFORM", ": each run of it has other results"},
+        {"MULTINOMIAL", ": each run of it has other results"},
+        {"STABLEHLO_RNG_BIT_GENERATOR", ": random numbers are the client's to send"},
+        {"LSH_PROJECTION", ": its hash of bytes is that of one library, on one byte order"},
+        {"SKIP_GRAM", ": it makes texts of texts; the client can send them"},
+        {"CONCAT_EMBEDDINGS", ": LiteRT does not compute it either"},
+    };
+    for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++) {
+        if (strcmp(opcode->builtin_name, reasons[i].name) == 0) {
+            return reasons[i].why;
+        }
+    }
+    return "";
 }
 
 /* Of flags the largest and the sum are any of them, the smallest and the product all of them. */

@@ -428,6 +428,43 @@ void read(const fb::StablehloReduceWindow *t, struct ifd_tflite_options *o, Read
     o->subgraph[0] = static_cast<uint32_t>(t->body_subgraph());
 }
 
+/* One that no dimension can be is none. */
+int32_t axis_of(int64_t axis)
+{
+    return axis >= 0 && axis <= IFD_MAX_RANK ? static_cast<int32_t>(axis) : -1;
+}
+
+void read(const fb::StablehloGather *t, struct ifd_tflite_options *o, Reader &r)
+{
+    auto *w = r.take<struct ifd_tflite_windows>(1);
+    if (w) {
+        w->low = ints_of(t->offset_dims());
+        w->high = ints_of(t->collapsed_slice_dims());
+        w->between = ints_of(t->start_index_map());
+        w->size = ints_of(t->slice_sizes());
+        o->windows = w;
+    }
+    o->axis = axis_of(t->index_vector_dim());
+}
+
+void read(const fb::StablehloScatter *t, struct ifd_tflite_options *o, Reader &r)
+{
+    auto *w = r.take<struct ifd_tflite_windows>(1);
+    if (w) {
+        w->low = ints_of(t->update_window_dims());
+        w->high = ints_of(t->inserted_window_dims());
+        w->between = ints_of(t->scatter_dims());
+        o->windows = w;
+    }
+    o->axis = axis_of(t->index_vector_dim());
+    o->subgraph[0] = static_cast<uint32_t>(t->body_subgraph());
+}
+
+void read(const fb::StablehloCase *t, struct ifd_tflite_options *o, Reader &r)
+{
+    o->ints = r.ints(t->branch_subgraphs());
+}
+
 void read(const fb::ReduceWindow *t, struct ifd_tflite_options *o, Reader &)
 {
     o->mode = t->function();
@@ -558,7 +595,9 @@ const struct ifd_tflite_options *read_options(const fb::Operator *op, Reader &r)
         return &kNoOptions;
     }
     if (read_more<fb::StablehloComposite>(op, o, r) || read_more<fb::StablehloPad>(op, o, r) ||
-        read_more<fb::StablehloReduceWindow>(op, o, r) || read_more<fb::ReduceWindow>(op, o, r)) {
+        read_more<fb::StablehloReduceWindow>(op, o, r) || read_more<fb::ReduceWindow>(op, o, r) ||
+        read_more<fb::StablehloGather>(op, o, r) || read_more<fb::StablehloScatter>(op, o, r) ||
+        read_more<fb::StablehloCase>(op, o, r)) {
         return o;
     }
     read_any<fb::Lstm, fb::UnidirectionalSequenceLstm, fb::BidirectionalSequenceLstm, fb::Rnn,

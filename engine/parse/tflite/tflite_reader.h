@@ -61,7 +61,9 @@ struct ifd_tflite_tensor {
 };
 
 /** Of STABLEHLO_PAD and STABLEHLO_REDUCE_WINDOW; numbers for each dimension. between: of the former
- *  elements between others, of the latter the distance of elements. */
+ *  elements between others, of the latter the distance of elements. Of STABLEHLO_GATHER and
+ *  STABLEHLO_SCATTER: low, dimensions of the result (of the updates) that are those of windows;
+ *  high, dimensions that windows lack; between, which dimensions the indices place. */
 struct ifd_tflite_windows {
     struct ifd_ints low, high, between, size, stride, dilation;
 };
@@ -81,7 +83,7 @@ struct ifd_tflite_options {
     int32_t mode, block, radius, seq_dim, batch_dim, stride_d, dilation_d, rank, num_bits, combiner;
     float alpha, beta, bias, cell_clip, proj_clip, min, max;
     bool time_major;
-    struct ifd_tflite_ints ints; /* new shape, squeezed dimensions */
+    struct ifd_tflite_ints ints; /* new shape, squeezed dimensions, subgraphs of a case */
     /** Of IF: then, else; of WHILE: condition, body; of CALL, CALL_ONCE, STABLEHLO_COMPOSITE. */
     uint32_t subgraph[2];
     const char *container, *shared_name; /* of VAR_HANDLE; NULL: none */

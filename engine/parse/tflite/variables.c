@@ -22,7 +22,8 @@ enum {
     VAR_HANDLE = 142,
     READ_VARIABLE = 143,
     ASSIGN_VARIABLE = 144,
-    COMPOSITE = 206
+    COMPOSITE = 206,
+    CASE = 209
 };
 
 struct ifd_tflite_variable {
@@ -150,11 +151,13 @@ static void list_callees(const struct ifd_tflite_build *b, const struct ifd_tfli
 {
     for (uint32_t i = 0; i < g->op_count; i++) {
         const int32_t builtin = builtin_of(b, &g->op[i]);
+        const struct ifd_tflite_options *o = g->op[i].options;
         const uint32_t names = builtin == IF || builtin == WHILE         ? 2
                                : builtin == CALL || builtin == COMPOSITE ? 1
+                               : builtin == CASE                         ? o->ints.count
                                                                          : 0;
         for (uint32_t k = 0; k < names; k++) {
-            const uint32_t callee = g->op[i].options->subgraph[k];
+            const uint32_t callee = builtin == CASE ? (uint32_t)o->ints.value[k] : o->subgraph[k];
             if (callee < b->model->subgraph_count && !is_listed[callee]) {
                 is_listed[callee] = true;
                 list[(*count)++] = callee;

@@ -28,6 +28,9 @@ DTYPES = {
 }
 
 
+LATER = 1000  # options_type of BuiltinOptions2 begin here
+
+
 class Tensor:
     """A tensor of a case: data None for an output; constant puts the data into the model."""
 
@@ -61,10 +64,26 @@ class Tensor:
         return t
 
 
+def add_body(model, dtype, builtin):
+    graph = schema.SubGraphT()
+    graph.tensors = [Tensor(dtype, []).to_flatbuffer(name, 0) for name in "xyz"]
+    graph.inputs, graph.outputs, graph.operators = [0, 1], [2 if builtin else 1], []
+    if builtin:
+        op = schema.OperatorT()
+        op.opcodeIndex = len(model.operatorCodes)
+        op.inputs, op.outputs = [0, 1], [2]
+        graph.operators = [op]
+        code = schema.OperatorCodeT()
+        code.builtinCode, code.deprecatedBuiltinCode, code.version = builtin, min(builtin, 127), 1
+        model.operatorCodes.append(code)
+    model.subgraphs.append(graph)
+
+
 def build(builtin, options_type, options, inputs, outputs, version=1, custom=None,
-          intermediates=()):
+          intermediates=(), body=None):
     """The bytes of a model with one operator. inputs may hold None (absent). custom: name of a
-    custom operator; its options are bytes."""
+    custom operator; its options are bytes. options_type 1000 and more: 1000 less, of the later
+    options. body: operator of a second subgraph, of two scalars like input 0; 0: none."""
     model = schema.ModelT()
     model.version = 3
     model.buffers = [schema.BufferT()]
@@ -99,6 +118,8 @@ def build(builtin, options_type, options, inputs, outputs, version=1, custom=Non
                                       len(graph.tensors)))
     if custom is not None:
         op.customOptions = np.frombuffer(options, dtype=np.uint8)
+    elif options is not None and options_type >= LATER:
+        op.builtinOptions2Type, op.builtinOptions2 = options_type - LATER, options
     elif options is not None:
         op.builtinOptionsType = options_type
         op.builtinOptions = options
@@ -110,16 +131,18 @@ def build(builtin, options_type, options, inputs, outputs, version=1, custom=Non
     code.version = version
     code.customCode = custom
     model.operatorCodes = [code]
+    if body is not None:
+        add_body(model, inputs[0].dtype, body)
     b = flatbuffers.Builder(1024)
     b.Finish(model.Pack(b), file_identifier=b"TFL3")
     return bytes(b.Output())
 
 
 def run(builtin, options_type, options, inputs, outputs, version=1, custom=None, reference=True,
-        intermediates=()):
+        intermediates=(), body=None):
     """Runs the model; fills outputs[i].data and .shape. Raises if LiteRT refuses it."""
     content = build(builtin, options_type, options, inputs, outputs, version, custom,
-                    intermediates)
+                    intermediates, body)
     interpreter = Interpreter(
         model_content=content,
         experimental_op_resolver_type=RESOLVERS[reference],
