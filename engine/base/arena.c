@@ -54,6 +54,18 @@ size_t ifd_arena_held_bytes(const struct ifd_arena *arena)
     return bytes;
 }
 
+bool ifd_arena_holds(const struct ifd_arena *arena, const void *data, size_t *ret_readable)
+{
+    for (const struct ifd_arena_block *block = arena->blocks; block; block = block->next) {
+        const uintptr_t at = (uintptr_t)data, begin = (uintptr_t)block;
+        if (at >= begin && at - begin < block->used) {
+            *ret_readable = block->used - (at - begin);
+            return true;
+        }
+    }
+    return false;
+}
+
 void ifd_arena_reset(struct ifd_arena *arena)
 {
     struct ifd_arena_block *block = arena->blocks;

@@ -39,6 +39,8 @@ void *ifd_arena_take_tensor(struct ifd_arena *arena, size_t size) IFD_NODISCARD;
 void *ifd_arena_take_room(struct ifd_arena *arena, size_t size) IFD_NODISCARD;
 /** Copy of text, ended by NUL; NULL as above. */
 char *ifd_arena_text(struct ifd_arena *arena, const char *text, size_t size) IFD_NODISCARD;
+/** Is data in memory of the arena? *ret_readable: so many bytes follow it. */
+bool ifd_arena_holds(const struct ifd_arena *arena, const void *data, size_t *ret_readable);
 /** Bytes that the arena has from its allocator. */
 size_t ifd_arena_held_bytes(const struct ifd_arena *arena);
 /** Reports that one of the above returned NULL for size bytes: NOMEM, or TOO_LARGE with the cap. */

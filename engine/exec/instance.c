@@ -67,6 +67,7 @@ static enum ifd_code take_arena(struct ifd_instance *instance,
         return ifd_fail(err, IFD_NOMEM, "no memory for tensors of %zu bytes", bytes);
     }
     instance->arena_bytes = bytes;
+    instance->populates = true;
     return IFD_OK;
 }
 

@@ -71,8 +71,8 @@ struct ifd_instance {
     struct ifd_instance_device *device; /* NULL: no device is used, or all are given up */
     uint32_t device_count;
 
-    uint8_t *arena; /* for the largest executable; resident from the first run on */
-    bool has_run;
+    uint8_t *arena; /* for the largest executable */
+    bool populates; /* the next run makes it resident */
     size_t arena_bytes;
     void **pointers; /* all tables' */
     size_t pointers_bytes;

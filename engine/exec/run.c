@@ -108,9 +108,9 @@ static enum ifd_code run_bound(struct ifd_instance *instance, const struct ifd_i
                                uint32_t io_count, struct ifd_err *err)
 {
     struct ifd_callers callers = {.io = io, .count = io_count};
-    if (!instance->has_run) { /* what never runs takes no memory */
+    if (instance->populates) { /* what never runs takes no memory */
         ifd_populate_pages(instance->arena, instance->table[0].executable->plan.arena_bytes);
-        instance->has_run = true;
+        instance->populates = false;
     }
     enum ifd_code code = ifd_io_check(instance, io, io_count, &callers.batch, err);
     int64_t done = 0;

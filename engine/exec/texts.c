@@ -17,26 +17,29 @@ static void release(struct ifd_text_store *store, struct ifd_text_block *block)
     ifd_release(store->alloc, block, sizeof(*block) + block->bytes);
 }
 
-static char *take(struct ifd_texts *texts, size_t bytes)
+static enum ifd_code take(struct ifd_texts *texts, size_t bytes, char **ret_text,
+                          struct ifd_err *err)
 {
     struct ifd_text_store *store = (struct ifd_text_store *)texts;
     struct ifd_text_block *block = store->block;
     if (!block || block->bytes - block->used < bytes) {
         const size_t size = bytes > BLOCK_BYTES ? bytes : BLOCK_BYTES;
         if (size > IFD_TEXTS_BYTES - store->bytes) {
-            return NULL;
+            return ifd_fail(err, IFD_TOO_LARGE,
+                            "a text of %zu bytes: those of a run take more than %zu", bytes,
+                            IFD_TEXTS_BYTES);
         }
         block = ifd_acquire(store->alloc, sizeof(*block) + size);
         if (!block) {
-            return NULL;
+            return ifd_fail(err, IFD_NOMEM, "no memory for a text of %zu bytes", bytes);
         }
         *block = (struct ifd_text_block){.next = store->block, .bytes = size};
         store->block = block;
         store->bytes += size;
     }
-    char *text = block->data + block->used;
+    *ret_text = block->data + block->used;
     block->used += bytes;
-    return text;
+    return IFD_OK;
 }
 
 void ifd_text_store_init(struct ifd_text_store *store, const struct ifd_alloc *alloc)

@@ -246,14 +246,15 @@ static bool is_in(struct ifd_bytes file, const uint8_t *data)
     return at >= begin && at - begin < file.size;
 }
 
-/* Content of a file stays where it is. */
-static bool is_in_file(const struct ifd_model *model, const uint8_t *data)
+/* Content of a file, and of the first reading of it, stays where it is. */
+static bool stays(const struct ifd_model *model, struct ifd_bytes content)
 {
-    bool is = is_in(model->file, data);
+    size_t readable = 0;
+    bool is = is_in(model->file, content.data);
     for (uint32_t i = 0; !is && i < model->external_count; i++) {
-        is = is_in(model->external[i].content, data);
+        is = is_in(model->external[i].content, content.data);
     }
-    return is;
+    return is || ifd_parse_is_kept(&model->kept, content, &readable);
 }
 
 void ifd_link_sum(const struct ifd_shapes_of *shapes, struct ifd_link *link)
@@ -262,7 +263,7 @@ void ifd_link_sum(const struct ifd_shapes_of *shapes, struct ifd_link *link)
     for (uint32_t i = 0; i < cut->value_count; i++) {
         const struct ifd_cut_value *value = &cut->value[i];
         if (value->source == IFD_CUT_CONSTANT && value->data.size > VERBATIM_BYTES &&
-            !is_in_file(shapes->model, value->data.data)) {
+            !stays(shapes->model, value->data)) {
             struct ifd_mac mac;
             ifd_mac_start(&mac, shapes->mac_key);
             ifd_mac_add(&mac, value->data.data, value->data.size);
@@ -288,7 +289,7 @@ static void add_content(const struct ifd_shapes_of *shapes, struct ifd_buf *key,
     ifd_buf_add(key, &value->data.size, sizeof(value->data.size));
     if (value->desc.dtype == IFD_STR) {
         add_texts(key, value->data);
-    } else if (is_in_file(shapes->model, value->data.data)) {
+    } else if (stays(shapes->model, value->data)) {
         ifd_buf_add(key, &value->data.data, sizeof(value->data.data));
     } else if (value->data.size > VERBATIM_BYTES) {
         ifd_buf_add(key, &sum, sizeof(sum));

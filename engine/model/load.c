@@ -20,6 +20,10 @@
 #define SHAPES_FILE_TIMES 8
 #define SHAPES_LEAST      ((size_t)256 << 20)
 
+/* What is kept of a file for variants: a part of it, and more. */
+#define KEPT_FILE_PART  4
+#define KEPT_MORE_BYTES ((size_t)4 << 20)
+
 /* A multiple of the file and those beside it. */
 static size_t times_the_file(const struct ifd_model *model, size_t times)
 {
@@ -159,6 +163,16 @@ static enum ifd_code keep_externals(struct ifd_model *model,
     return kept ? IFD_OK : ifd_arena_fail(&model->arena, count * sizeof(*kept), err);
 }
 
+/* Variants read again what is large beside the file, such as numbers that it does not store raw. */
+static void forget_what_is_large(struct ifd_model *model)
+{
+    const size_t most = model->file.size / KEPT_FILE_PART + KEPT_MORE_BYTES;
+    if (!model->info.has_open_dims || ifd_arena_held_bytes(&model->kept.arena) > most) {
+        ifd_arena_finish(&model->kept.arena);
+        model->kept.read = NULL;
+    }
+}
+
 static enum ifd_code load_once(struct ifd_engine *engine, struct ifd_bytes file,
                                const struct ifd_model_options *options, int64_t open_other,
                                struct ifd_model **ret_model, struct ifd_parsed *parsed,
@@ -169,16 +183,18 @@ static enum ifd_code load_once(struct ifd_engine *engine, struct ifd_bytes file,
     if (code != IFD_OK) {
         return code;
     }
-    const struct ifd_parse_options parse = {.limits = &model->limits,
-                                            .external = options->external,
-                                            .external_count = options->external_count,
-                                            .shape = options->input_shape,
-                                            .shape_count = options->input_shape_count,
-                                            .open_other = open_other,
-                                            .keeps_state = options->keeps_state,
-                                            .signature = options->signature};
+    struct ifd_parse_options parse = {.limits = &model->limits,
+                                      .kept = &model->kept,
+                                      .shape = options->input_shape,
+                                      .shape_count = options->input_shape_count,
+                                      .open_other = open_other,
+                                      .keeps_state = options->keeps_state,
+                                      .signature = options->signature};
     model->file = file;
+    ifd_arena_init(&model->kept.arena, engine->alloc, model->limits.arena_bytes);
     code = keep_externals(model, options, err);
+    parse.external = model->external;
+    parse.external_count = model->external_count;
     model->shape_bytes = options->shape_bytes > 0 ? options->shape_bytes : shapes_limit(model);
     if (code == IFD_OK && engine->wants_cache) {
         ifd_model_find_cached(model, options);
@@ -190,6 +206,7 @@ static enum ifd_code load_once(struct ifd_engine *engine, struct ifd_bytes file,
     }
     if (code == IFD_OK) {
         code = read_and_build(model, &parse, parsed, err);
+        forget_what_is_large(model);
     }
     if (code == IFD_OK && engine->wants_cache) {
         code = ifd_model_settle_cached(model, err);
@@ -235,6 +252,7 @@ enum ifd_code ifd_model_bind(const struct ifd_model *root, const struct ifd_inpu
                              const struct ifd_resume *resume, size_t limit_bytes,
                              struct ifd_model **ret_model, struct ifd_err *err)
 {
+    struct ifd_parse_kept kept = root->kept; /* what is there is only read */
     struct ifd_model *model = ifd_acquire_zeroed(root->engine->alloc, 1, sizeof(*model));
     if (!model) {
         return ifd_fail(err, IFD_NOMEM, "no memory for a model");
@@ -264,6 +282,7 @@ enum ifd_code ifd_model_bind(const struct ifd_model *root, const struct ifd_inpu
                                             .shape = shape,
                                             .shape_count = root->info.input_count,
                                             .are_final = true,
+                                            .kept = &kept,
                                             .resume = resume,
                                             .keeps_state = root->keeps_state,
                                             .signature = root->signature};

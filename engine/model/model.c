@@ -126,6 +126,7 @@ void ifd_model_destroy(struct ifd_model *model)
     ifd_model_destroy_plans(model);
     ifd_cache_entry_finish(&model->cache_entry);
     ifd_mutex_finish(&model->lock);
+    ifd_arena_finish(&model->kept.arena);
     ifd_arena_finish(&model->arena);
     ifd_release(model->engine->alloc, model, sizeof(*model));
 }

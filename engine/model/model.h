@@ -25,6 +25,7 @@ struct ifd_model_probe {
 struct ifd_model {
     struct ifd_engine *engine;
     struct ifd_arena arena;       /* graph, constants that had to be copied, ports */
+    struct ifd_parse_kept kept;   /* of a root with open dimensions: for its variants */
     struct ifd_graph graph;       /* optimized, at the file's batch size */
     struct ifd_pass_report *pass; /* ifd_pass_count() */
 

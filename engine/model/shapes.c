@@ -167,6 +167,9 @@ static enum ifd_code fill_variant(struct ifd_shapes_of *shapes, const struct ifd
     if (code == IFD_OK) {
         code = ifd_model_instantiate(variant->model, &options, &variant->link.instance, err);
     }
+    if (code == IFD_OK) { /* room for inputs that are read in place is never touched */
+        variant->link.instance->populates = false;
+    }
     return code;
 }
 

@@ -266,26 +266,43 @@ static bool neighbours(float at, int64_t size, int64_t pixel[2], float weight[2]
     return true;
 }
 
+static void add_mean(const float *const pixel[4], const float weight[4], int64_t channels,
+                     float *restrict to)
+{
+    const float *a = pixel[0], *b = pixel[1], *c = pixel[2], *d = pixel[3];
+    for (int64_t i = 0; i < channels; i++) {
+        to[i] += weight[0] * a[i] + weight[1] * b[i] + weight[2] * c[i] + weight[3] * d[i];
+    }
+}
+
 /* Adds one sample to a bin: the sum, or of the maximum of the four weighted pixels. */
 static void add_sample(const struct ifd_roi_align_attrs *attrs, const struct image *image, float y,
                        float x, bool is_first, float *to)
 {
     int64_t row[2] = {0, 0}, column[2] = {0, 0};
-    float wy[2] = {0, 0}, wx[2] = {0, 0};
-    const bool is_inside = neighbours(y, image->h, row, wy) && neighbours(x, image->w, column, wx);
+    float wy[2] = {0, 0}, wx[2] = {0, 0}, weight[4];
+    const float *pixel[4];
+    if (!neighbours(y, image->h, row, wy) || !neighbours(x, image->w, column, wx)) {
+        for (int64_t c = 0; attrs->is_max && c < image->c; c++) {
+            to[c] = is_first || to[c] < 0 ? 0 : to[c];
+        }
+        return;
+    }
+    for (int i = 0; i < 4; i++) {
+        pixel[i] = image->pixel + (row[i / 2] * image->w + column[i % 2]) * image->c;
+        weight[i] = wy[i / 2] * wx[i % 2];
+    }
+    if (!attrs->is_max) {
+        add_mean(pixel, weight, image->c, to);
+        return;
+    }
     for (int64_t c = 0; c < image->c; c++) {
-        float sum = 0, most = 0;
-        for (int i = 0; is_inside && i < 4; i++) {
-            const float part = wy[i / 2] * wx[i % 2] *
-                               image->pixel[(row[i / 2] * image->w + column[i % 2]) * image->c + c];
-            sum += part;
-            most = i == 0 || part > most ? part : most;
+        float most = weight[0] * pixel[0][c];
+        for (int i = 1; i < 4; i++) {
+            const float part = weight[i] * pixel[i][c];
+            most = part > most ? part : most;
         }
-        if (!attrs->is_max) {
-            to[c] += sum;
-        } else {
-            to[c] = is_first || most > to[c] ? most : to[c];
-        }
+        to[c] = is_first || most > to[c] ? most : to[c];
     }
 }
 

@@ -15,14 +15,11 @@ extern const struct ifd_op_def ifd_op_text_case, ifd_op_text_join, ifd_op_text_c
 
 #define TYPES_NUMBER (IFD_BIT(IFD_F32) | IFD_BIT(IFD_S64))
 
-static char *take(const struct ifd_ref_call *call, size_t bytes, struct ifd_err *err)
+static enum ifd_code take(const struct ifd_ref_call *call, size_t bytes, char **ret_text,
+                          struct ifd_err *err)
 {
-    char *text = call->texts ? call->texts->take(call->texts, bytes) : NULL;
-    if (!text) {
-        ifd_fail(err, IFD_TOO_LARGE, "no memory for a text of %zu bytes: a run makes too many",
-                 bytes);
-    }
-    return text;
+    return call->texts ? call->texts->take(call->texts, bytes, ret_text, err)
+                       : ifd_fail(err, IFD_INTERNAL, "a text of %zu bytes outside a run", bytes);
 }
 
 int ifd_text_order(struct ifd_str a, struct ifd_str b)
@@ -79,9 +76,10 @@ static enum ifd_code text_case_ref(const struct ifd_ref_call *call, struct ifd_e
     const size_t count = ifd_ref_elements(call->in[0]);
     for (size_t i = 0; i < count; i++) {
         const size_t bytes = turn(x[i], attrs->is_upper, NULL);
-        char *text = take(call, bytes, err);
-        if (!text) {
-            return IFD_TOO_LARGE;
+        char *text = NULL;
+        const enum ifd_code code = take(call, bytes, &text, err);
+        if (code != IFD_OK) {
+            return code;
         }
         turn(x[i], attrs->is_upper, text);
         y[i] = (struct ifd_str){.data = text, .size = bytes};
@@ -134,9 +132,13 @@ static enum ifd_code text_join_ref(const struct ifd_ref_call *call, struct ifd_e
     for (; walk.left > 0; ifd_walk_next(&walk)) {
         const struct ifd_str left = a[walk.offset[0]], right = b[walk.offset[1]];
         size_t bytes = 0;
-        char *text = ifd_size_add(left.size, right.size, &bytes) ? take(call, bytes, err) : NULL;
-        if (!text) {
-            return IFD_TOO_LARGE;
+        char *text = NULL;
+        const enum ifd_code code =
+            ifd_size_add(left.size, right.size, &bytes)
+                ? take(call, bytes, &text, err)
+                : ifd_fail(err, IFD_TOO_LARGE, "texts of %zu and %zu bytes", left.size, right.size);
+        if (code != IFD_OK) {
+            return code;
         }
         if (left.size > 0) {
             memcpy(text, left.data, left.size);
@@ -272,9 +274,10 @@ static enum ifd_code text_cast_ref(const struct ifd_ref_call *call, struct ifd_e
         }
         char number[NUMBER_BYTES];
         const size_t bytes = write_number(call, i, number);
-        char *text = take(call, bytes, err);
-        if (!text) {
-            return IFD_TOO_LARGE;
+        char *text = NULL;
+        const enum ifd_code code = take(call, bytes, &text, err);
+        if (code != IFD_OK) {
+            return code;
         }
         memcpy(text, number, bytes);
         ((struct ifd_str *)call->output[0])[i] = (struct ifd_str){.data = text, .size = bytes};

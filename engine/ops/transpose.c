@@ -35,6 +35,29 @@ static enum ifd_code transpose_infer(const struct ifd_infer *in, struct ifd_desc
     return code == IFD_OK ? ifd_infer_output(def, output, 0, &transposed, err) : code;
 }
 
+#define TILE 16
+
+/* Dimension rows of the result, and its last one, from these elements on. Their tiles share lines
+ * of the cache. */
+static void copy_plane(const struct ifd_ref_call *call, uint32_t rows, const int64_t *to_stride,
+                       const int64_t *from_stride, const int64_t at[2])
+{
+    const struct ifd_shape *shape = &call->out[0]->shape;
+    const uint32_t last = shape->rank - 1;
+    const size_t bytes = ifd_dtype_bytes(call->in[0]->dtype);
+    const int64_t row_count = rows == last ? 1 : shape->dim[rows], count = shape->dim[last];
+    for (int64_t tile = 0; tile < count; tile += TILE) {
+        const int64_t end = tile + TILE < count ? tile + TILE : count;
+        for (int64_t r = 0; r < row_count; r++) {
+            const int64_t to = at[1] + r * to_stride[rows], from = at[0] + r * from_stride[rows];
+            for (int64_t i = tile; i < end; i++) {
+                ifd_ref_copy(bytes, call->output[0], (size_t)(to + i), call->input[0],
+                             (size_t)(from + i * from_stride[last]));
+            }
+        }
+    }
+}
+
 static enum ifd_code transpose_ref(const struct ifd_ref_call *call, struct ifd_err *err)
 {
     (void)err;
@@ -42,16 +65,27 @@ static enum ifd_code transpose_ref(const struct ifd_ref_call *call, struct ifd_e
     const struct ifd_ints *perm = &((const struct ifd_transpose_attrs *)call->attrs)->perm;
     int64_t stride[IFD_MAX_RANK];
     ifd_shape_strides(shape, stride);
-    int64_t permuted[IFD_MAX_RANK] = {0};
+    int64_t permuted[IFD_MAX_RANK] = {0}, to_stride[IFD_MAX_RANK];
+    uint32_t rows = 0; /* along which the input is dense */
     for (uint32_t d = 0; d < shape->rank; d++) {
         const int64_t axis = perm->value[d];
         permuted[d] = stride[axis < 0 ? axis + shape->rank : axis];
+        rows = permuted[d] < permuted[rows] ? d : rows;
     }
-    const size_t bytes = ifd_dtype_bytes(call->in[0]->dtype);
+    struct ifd_shape planes = call->out[0]->shape;
+    ifd_shape_strides(&planes, to_stride);
+    if (planes.rank == 0) {
+        ifd_ref_copy(ifd_dtype_bytes(call->in[0]->dtype), call->output[0], 0, call->input[0], 0);
+        return IFD_OK;
+    }
     struct ifd_walk walk;
-    ifd_walk_init(&walk, &call->out[0]->shape);
-    for (ifd_walk_strided(&walk, 0, 0, permuted); walk.left > 0; ifd_walk_next(&walk)) {
-        ifd_ref_copy(bytes, call->output[0], walk.done, call->input[0], (size_t)walk.offset[0]);
+    if (ifd_ref_elements(call->out[0]) > 0) {
+        planes.dim[rows] = planes.dim[planes.rank - 1] = 1;
+    }
+    ifd_walk_init(&walk, &planes);
+    ifd_walk_strided(&walk, 0, 0, permuted);
+    for (ifd_walk_strided(&walk, 1, 0, to_stride); walk.left > 0; ifd_walk_next(&walk)) {
+        copy_plane(call, rows, to_stride, permuted, walk.offset);
     }
     return IFD_OK;
 }

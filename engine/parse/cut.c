@@ -123,6 +123,13 @@ static size_t readable_after(struct ifd_bytes file, struct ifd_bytes data)
     return is_inside ? file.size - (at - begin) - data.size : 0;
 }
 
+bool ifd_parse_is_kept(const struct ifd_parse_kept *kept, struct ifd_bytes data,
+                       size_t *ret_readable)
+{
+    return kept && kept->content && data.size > IFD_CUT_BYTES &&
+           ifd_arena_holds(kept->content, data.data, ret_readable) && *ret_readable >= data.size;
+}
+
 /* The texts of one reading may be gone before the next one's graph is. */
 static enum ifd_code copy_texts(struct ifd_arena *arena, struct ifd_bytes *texts,
                                 struct ifd_err *err)
@@ -144,7 +151,8 @@ static enum ifd_code copy_texts(struct ifd_arena *arena, struct ifd_bytes *texts
     return IFD_OK;
 }
 
-enum ifd_code ifd_resume_take(struct ifd_graph *graph, struct ifd_bytes file, const char *name,
+enum ifd_code ifd_resume_take(struct ifd_graph *graph, struct ifd_bytes file,
+                              const struct ifd_parse_kept *kept, const char *name,
                               const struct ifd_resume_value *from, uint32_t *ret,
                               struct ifd_err *err)
 {
@@ -153,7 +161,10 @@ enum ifd_code ifd_resume_take(struct ifd_graph *graph, struct ifd_bytes file, co
         return ifd_arena_fail(graph->arena, desc.quant.count * sizeof(float), err);
     }
     struct ifd_bytes data = from->data;
-    size_t room = readable_after(file, data);
+    size_t room = readable_after(file, data), readable = 0;
+    if (ifd_parse_is_kept(kept, data, &readable)) {
+        room = readable - data.size;
+    }
     enum ifd_code code = ifd_graph_add_value(graph, name, &desc, ret, err);
     if (code == IFD_OK && from->is_constant && desc.dtype == IFD_STR) {
         code = copy_texts(graph->arena, &data, err);

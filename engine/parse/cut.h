@@ -33,10 +33,12 @@ void ifd_cut_check(struct ifd_builder *b, uint32_t wanted);
 /** The front of a constant: size elements along an axis, all of it for IFD_NONE. */
 uint32_t ifd_cut_front(struct ifd_builder *b, uint32_t value, uint32_t axis, int64_t size);
 
-/** Adds a value of a resumed reading to the graph, under a name. file: constants in it are used in
- *  place; others, and texts, are copied. Errors: NOMEM. */
+/** Adds a value of a resumed reading to the graph, under a name. Constants in the file, or among
+ *  what is kept (NULL: nothing), are used in place; others, and texts, are copied. Errors:
+ *  NOMEM. */
 IFD_NODISCARD enum ifd_code ifd_resume_take(struct ifd_graph *graph, struct ifd_bytes file,
-                                            const char *name, const struct ifd_resume_value *from,
-                                            uint32_t *ret, struct ifd_err *err);
+                                            const struct ifd_parse_kept *kept, const char *name,
+                                            const struct ifd_resume_value *from, uint32_t *ret,
+                                            struct ifd_err *err);
 
 #endif

@@ -56,7 +56,11 @@ enum ifd_code ifd_parse(struct ifd_bytes file, const struct ifd_parse_options *o
     }
     for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
         if (formats[i].sniff(file)) {
-            return blame_file(formats[i].parse(file, options, graph, ret, err), err);
+            const enum ifd_code code = formats[i].parse(file, options, graph, ret, err);
+            if (code == IFD_OK && options->kept && !options->kept->content) {
+                options->kept->content = graph->arena;
+            }
+            return blame_file(code, err);
         }
     }
     if (file.size == 0) {

@@ -56,6 +56,20 @@ struct ifd_resume {
     uint32_t value_count;
 };
 
+/** What later readings of a file need not read again. The first one fills it; then it is immutable,
+ *  and any thread may read with it. Init: the arena, zeros for the rest. Finish: the arena. */
+struct ifd_parse_kept {
+    struct ifd_arena arena;
+    const void *read; /* the format's own, in the arena; NULL: the file is read again */
+    /** Of the first reading's graph: constants in it stay where they are. NULL: there was none. */
+    const struct ifd_arena *content;
+};
+
+/** Is this constant among what is kept? Smaller ones are copied: that is faster than to look for
+ *  them. *ret_readable: bytes from data on. */
+bool ifd_parse_is_kept(const struct ifd_parse_kept *kept, struct ifd_bytes data,
+                       size_t *ret_readable);
+
 /** A file's content besides the graph, all in the arena. Ports are in the order of the graph's
  *  inputs and outputs; the engine completes their desc and fills batched and example. */
 struct ifd_parsed {
@@ -89,6 +103,8 @@ struct ifd_parse_options {
     /** Sizes that the graph gets in open dimensions: in the first of an input, in the others. 0:
      *  the file's example; without one 1 and IFD_PARSE_OPEN_DIM. */
     int64_t open_first, open_other;
+    /** NULL: nothing is kept. */
+    struct ifd_parse_kept *kept;
     /** Go on behind a cut; NULL: from the beginning. */
     const struct ifd_resume *resume;
     /** As in struct ifd_model_options. */

@@ -183,6 +183,33 @@ def found():
         [("y", F, ["k"])],
         [("t", np.array(True)), ("z", ints(0))],
     )
+    body = graph(
+        [
+            node("Mul", "at", "u"),
+            node("NonZero", "u", "n"),
+            node("Shape", "n", "r"),
+            node("Identity", "c", "d"),
+        ],
+        [("i", I64, []), ("c", TensorProto.BOOL, []), ("a", F, [3])],
+        [("d", TensorProto.BOOL, []), ("u", F, [3]), ("n", I64, [1, "k"]), ("r", I64, [2])],
+    )
+    write(
+        "loop_no_turns",
+        [
+            node("Loop", ["l", "", "x"], "ypq", body=body),
+            node("Loop", ["z", "", "x"], "fgh", body=body),
+        ],
+        [("l", I64, []), ("x", F, [3])],
+        [
+            ("y", F, [3]),
+            ("p", I64, ["s", 1, "k"]),
+            ("q", I64, ["s", 2]),
+            ("f", F, [3]),
+            ("g", I64, [0, 1, "k"]),
+            ("h", I64, [0, 2]),
+        ],
+        [("t", np.float32([1, 0, 2])), ("z", np.array(0))],
+    )
     text = TensorProto.STRING
     body = graph(
         [

@@ -75,8 +75,9 @@ struct ifd_infer {
 
 /** Memory of the texts that a run makes. It lasts until the next run of the same instance. */
 struct ifd_texts {
-    /** NULL: there is no memory, or the run has made as many as it may. */
-    char *(*take)(struct ifd_texts *texts, size_t bytes);
+    /** Errors: NOMEM; TOO_LARGE: the run has made as many as it may. */
+    enum ifd_code (*take)(struct ifd_texts *texts, size_t bytes, char **ret_text,
+                          struct ifd_err *err);
 };
 
 /** A call of the reference kernel.

@@ -1,5 +1,5 @@
-/* If, Loop and Scan. What is decided while the file is read is built in place: a loop becomes its
- * turns. Otherwise the graphs of the node become graphs of ours (inner.h). */
+/* If and Loop (Scan: scan.c). What is decided while the file is read is built in place: a loop
+ * becomes its turns. Otherwise the graphs of the node become graphs of ours (inner.h). */
 #include <string.h>
 
 #include "engine/parse/onnx/inner.h"
@@ -61,19 +61,8 @@ void ifd_onnx_if(struct ifd_onnx_call *call, int unused)
     ifd_onnx_build_inline(call, branch[is_true ? 0 : 1], NULL, 0, call->output);
 }
 
-/* ---- lists of results ---- */
-
-/* The results of the turns along a new axis. */
-static uint32_t stack(struct ifd_onnx_call *call, const uint32_t *value, uint32_t count,
-                      uint32_t axis)
-{
-    const struct ifd_axis_attrs attrs = {.axis = (int32_t)axis};
-    return ifd_build_node(call->b, IFD_OP_PACK, value, count, NULL, &attrs);
-}
-
 /* ---- Loop ---- */
 
-#define TURNS_MAX IFD_PARSE_INLINED_MAX
 /* Of a loop that nothing but its limit ends: no run has time for more. */
 #define LIMIT_MAX ((int64_t)1 << 32)
 
@@ -186,20 +175,32 @@ static bool unroll(struct loop *l)
     return false;
 }
 
+static struct ifd_onnx_turns turns_of(const struct loop *l)
+{
+    return (struct ifd_onnx_turns){.call = l->call,
+                                   .body = l->body,
+                                   .limit = l->limit,
+                                   .carried = l->carried,
+                                   .list_count = l->list_count};
+}
+
 static void take_results(struct loop *l)
 {
     struct ifd_onnx_call *call = l->call;
     for (uint32_t i = 0; i < call->output_count && i < l->carried; i++) {
         call->output[i] = l->value[2 + i];
     }
+    if (l->turns == 0 && l->carried < call->output_count) {
+        const struct ifd_onnx_turns turns = turns_of(l);
+        ifd_onnx_no_results(&turns, l->value + 2);
+        return;
+    }
     uint32_t *list = ifd_onnx_take(call, l->turns + (size_t)1);
     for (uint32_t i = 0; list && l->carried + i < call->output_count; i++) {
         for (uint32_t t = 0; t < l->turns; t++) {
             list[t] = l->result[t * l->list_count + i];
         }
-        call->output[l->carried + i] =
-            l->turns > 0 ? stack(call, list, l->turns, 0)
-                         : ifd_build_fail(call->b, IFD_UNSUPPORTED, "a list of no results");
+        call->output[l->carried + i] = ifd_onnx_stack(call, list, l->turns, 0);
     }
 }
 
@@ -328,11 +329,7 @@ static bool carries_sequences(const struct loop *l)
  */
 static void ask_for_turns(struct loop *l, const struct ifd_onnx_mark *mark)
 {
-    const struct ifd_onnx_turns turns = {.call = l->call,
-                                         .body = l->body,
-                                         .limit = l->limit,
-                                         .carried = l->carried,
-                                         .list_count = l->list_count};
+    const struct ifd_onnx_turns turns = turns_of(l);
     ifd_onnx_go_back(l->call, mark);
     start(l);
     if (!carries_sequences(l)) {
@@ -389,118 +386,4 @@ void ifd_onnx_loop(struct ifd_onnx_call *call, int unused)
     if (ifd_onnx_may_build_in_place(call)) {
         ask_for_turns(&l, &mark); /* such as values whose shapes change from turn to turn */
     }
-}
-
-/* ---- Scan ---- */
-
-struct scan {
-    struct ifd_onnx_call *call;
-    const struct ifd_onnx_graph *body;
-    uint32_t states, ins, outs;
-    int64_t turns;
-};
-
-/* Number i of a list attribute; 0 if it is absent. */
-static int64_t entry(const struct ifd_onnx_call *call, const char *name, uint32_t i)
-{
-    const struct ifd_onnx_attr *attr = ifd_onnx_attr(call, name);
-    return attr && i < attr->int_count ? attr->ints[i] : 0;
-}
-
-/* Turn t of input i. */
-static uint32_t slice(struct scan *s, uint32_t i, int64_t t)
-{
-    struct ifd_onnx_call *call = s->call;
-    struct ifd_builder *b = call->b;
-    const uint32_t x = ifd_onnx_input(call, s->states + i);
-    const struct ifd_shape shape = ifd_build_desc(b, x)->shape;
-    const uint32_t axis = ifd_build_axis(b, entry(call, "scan_input_axes", i), shape.rank);
-    const bool is_backward = entry(call, "scan_input_directions", i) == 1;
-    int64_t dim[IFD_MAX_RANK];
-    uint32_t rank = 0;
-    if (b->code != IFD_OK || shape.dim[axis] != s->turns) {
-        return ifd_build_fail(b, IFD_CORRUPT, "input %u has not %lld elements along axis %u",
-                              s->states + i, (long long)s->turns, axis);
-    }
-    for (uint32_t d = 0; d < shape.rank; d++) {
-        if (d != axis) {
-            dim[rank++] = shape.dim[d];
-        }
-    }
-    return ifd_build_reshape(b, ifd_build_cut(b, x, axis, is_backward ? s->turns - 1 - t : t, 1),
-                             dim, rank);
-}
-
-static void run_turns(struct scan *s, uint32_t *value, uint32_t *next, uint32_t *result)
-{
-    struct ifd_builder *b = s->call->b;
-    for (int64_t t = 0; t < s->turns && b->code == IFD_OK; t++) {
-        for (uint32_t i = 0; i < s->ins; i++) {
-            value[s->states + i] = slice(s, i, t);
-        }
-        ifd_onnx_build_inline(s->call, s->body, value, s->states + s->ins, next);
-        memcpy(value, next, s->states * sizeof(*value));
-        for (uint32_t i = 0; i < s->outs; i++) {
-            const bool is_backward = entry(s->call, "scan_output_directions", i) == 1;
-            result[i * s->turns + (is_backward ? s->turns - 1 - t : t)] = next[s->states + i];
-        }
-    }
-}
-
-static void build_scan(struct scan *s)
-{
-    struct ifd_onnx_call *call = s->call;
-    uint32_t *value = ifd_onnx_take(call, (size_t)s->states + s->ins);
-    uint32_t *next = ifd_onnx_take(call, (size_t)s->states + s->outs);
-    uint32_t *result = ifd_onnx_take(call, (size_t)s->outs * (size_t)s->turns);
-    if (call->b->code != IFD_OK) {
-        return;
-    }
-    for (uint32_t i = 0; i < s->states; i++) {
-        value[i] = ifd_onnx_input(call, i);
-    }
-    run_turns(s, value, next, result);
-    for (uint32_t i = 0; i < call->output_count && call->b->code == IFD_OK; i++) {
-        if (i < s->states) {
-            call->output[i] = value[i];
-            continue;
-        }
-        const uint32_t *list = &result[(i - s->states) * s->turns];
-        const uint32_t rank = ifd_build_desc(call->b, list[0])->shape.rank + 1;
-        const uint32_t axis =
-            ifd_build_axis(call->b, entry(call, "scan_output_axes", i - s->states), rank);
-        call->output[i] = stack(call, list, (uint32_t)s->turns, axis);
-    }
-}
-
-void ifd_onnx_scan(struct ifd_onnx_call *call, int unused)
-{
-    (void)unused;
-    struct scan s = {.call = call, .body = ifd_onnx_graph_of(call, "body")};
-    const int64_t ins = ifd_onnx_int(call, "num_scan_inputs", 0);
-    if (call->b->code != IFD_OK) {
-        return;
-    }
-    if (call->opset < 9 || ins < 1 || ins > call->input_count ||
-        s.body->input_count != call->input_count ||
-        s.body->output_count < call->input_count - ins ||
-        call->output_count > s.body->output_count) {
-        ifd_build_fail(call->b, call->opset < 9 ? IFD_UNSUPPORTED : IFD_CORRUPT,
-                       "%lld of %u inputs, and a body of %u inputs and %u outputs (opset %lld)",
-                       (long long)ins, call->input_count, s.body->input_count, s.body->output_count,
-                       (long long)call->opset);
-        return;
-    }
-    s.ins = (uint32_t)ins;
-    s.states = call->input_count - s.ins;
-    s.outs = s.body->output_count - s.states;
-    const struct ifd_shape shape = ifd_build_desc(call->b, ifd_onnx_input(call, s.states))->shape;
-    const uint32_t axis = ifd_build_axis(call->b, entry(call, "scan_input_axes", 0), shape.rank);
-    s.turns = call->b->code == IFD_OK ? shape.dim[axis] : 0;
-    if (call->b->code == IFD_OK && (s.turns < 1 || s.turns > TURNS_MAX)) {
-        ifd_build_fail(call->b, IFD_UNSUPPORTED, "%lld turns, expected 1 to %d", (long long)s.turns,
-                       TURNS_MAX);
-        return;
-    }
-    build_scan(&s);
 }

@@ -318,7 +318,7 @@ static enum ifd_code take_value(struct ifd_onnx_build *build, const struct ifd_r
         text = ifd_onnx_text(build->scope->name[from->id].text);
     }
     const enum ifd_code code = ifd_resume_take(build->b.graph, file_of(build, from->data.data),
-                                               text.s, from, ret, build->err);
+                                               build->options->kept, text.s, from, ret, build->err);
     if (code == IFD_OK && !from->is_constant) {
         build->graph_input[build->graph_input_count++] = *ret;
     }

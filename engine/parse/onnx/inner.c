@@ -235,3 +235,10 @@ bool ifd_onnx_may_build_in_place(const struct ifd_onnx_call *call)
             (build->is_stuck && (code == IFD_UNSUPPORTED || code == IFD_CORRUPT))) &&
            build->wanted == IFD_NONE && ifd_onnx_can_ask(build);
 }
+
+uint32_t ifd_onnx_stack(struct ifd_onnx_call *call, const uint32_t *value, uint32_t count,
+                        uint32_t axis)
+{
+    const struct ifd_axis_attrs attrs = {.axis = (int32_t)axis};
+    return ifd_build_node(call->b, IFD_OP_PACK, value, count, NULL, &attrs);
+}

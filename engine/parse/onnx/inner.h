@@ -57,6 +57,10 @@ void ifd_onnx_add_node(struct ifd_onnx_call *call, enum ifd_op op, const void *a
                        const uint32_t *input, uint32_t input_count, const struct ifd_graph *like,
                        uint32_t *output);
 
+/** The results of turns along a new axis. */
+uint32_t ifd_onnx_stack(struct ifd_onnx_call *call, const uint32_t *value, uint32_t count,
+                        uint32_t axis);
+
 /** A Loop whose turns are graphs of their own, one behind the other (turns.c). */
 struct ifd_onnx_turns {
     struct ifd_onnx_call *call;
@@ -68,6 +72,8 @@ struct ifd_onnx_turns {
 bool ifd_onnx_has_turns(const struct ifd_onnx_build *build);
 /** Builds the next turn, and ends the graph behind it; or gives the results if the loop is over. */
 void ifd_onnx_next_turn(const struct ifd_onnx_turns *turns);
+/** The lists of a loop without turns become outputs of the node. carried: values. */
+void ifd_onnx_no_results(const struct ifd_onnx_turns *turns, const uint32_t *carried);
 
 /* ---- another way ---- */
 

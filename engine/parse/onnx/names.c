@@ -25,42 +25,20 @@ struct ifd_onnx_name *ifd_onnx_find(const struct ifd_onnx_scope *scope, struct i
                                             sizeof(*scope->name), compare_names);
 }
 
-static void add_name(struct ifd_onnx_scope *scope, struct ifd_str text,
-                     const struct ifd_onnx_node *maker)
-{
-    if (text.size > 0) {
-        scope->name[scope->name_count++] =
-            (struct ifd_onnx_name){.text = text, .value = IFD_NONE, .maker = maker};
-    }
-}
-
 enum ifd_code ifd_onnx_collect_names(struct ifd_onnx_build *build, struct ifd_onnx_scope *scope,
                                      struct ifd_arena *arena)
 {
     const struct ifd_onnx_graph *g = scope->g;
-    size_t count = (size_t)g->initializer_count + g->input_count;
-    for (uint32_t i = 0; i < g->node_count; i++) {
-        count += g->node[i].output_count;
-    }
     scope->name_count = 0;
-    scope->name = ifd_arena_take_array(arena, count, sizeof(*scope->name));
+    scope->name = ifd_arena_take_array(arena, g->name_count, sizeof(*scope->name));
     if (!scope->name) {
-        return ifd_arena_fail(arena, count * sizeof(*scope->name), build->err);
+        return ifd_arena_fail(arena, g->name_count * sizeof(*scope->name), build->err);
     }
-    for (uint32_t i = 0; i < g->initializer_count; i++) {
-        add_name(scope, g->initializer[i].name, NULL);
+    for (size_t i = 0; i < g->name_count; i++) {
+        scope->name[i] = (struct ifd_onnx_name){
+            .text = g->name[i].text, .value = IFD_NONE, .maker = g->name[i].maker};
     }
-    for (uint32_t i = 0; i < g->input_count; i++) {
-        add_name(scope, g->input[i].name, NULL);
-    }
-    for (uint32_t i = 0; i < g->node_count; i++) {
-        for (uint32_t k = 0; k < g->node[i].output_count; k++) {
-            add_name(scope, g->node[i].output[k], &g->node[i]);
-        }
-    }
-    if (scope->name_count > 1) {
-        qsort(scope->name, scope->name_count, sizeof(*scope->name), compare_names);
-    }
+    scope->name_count = g->name_count;
     return IFD_OK;
 }
 

@@ -22,13 +22,35 @@ bool ifd_onnx_sniff(struct ifd_bytes file)
 static enum ifd_code add_initializers(struct ifd_onnx_build *build)
 {
     const struct ifd_onnx_graph *g = build->scope->g;
+    const struct ifd_onnx_constant *known =
+        build->kept && !build->scope->outer ? build->kept->constant : NULL;
     enum ifd_code code = IFD_OK;
     for (uint32_t i = 0; code == IFD_OK && i < g->initializer_count; i++) {
-        const uint32_t value = ifd_onnx_constant(&build->b, &g->initializer[i]);
+        const uint32_t value =
+            known ? ifd_build_constant(&build->b, &known[i].desc, known[i].data, IFD_TENSOR_PAD)
+                  : ifd_onnx_constant(&build->b, &g->initializer[i]);
         code = build->b.code == IFD_OK ? ifd_onnx_define(build, g->initializer[i].name, value)
                                        : build->b.code;
     }
     return code;
+}
+
+/* Later readings take the constants of this graph. */
+static enum ifd_code keep_initializers(struct ifd_onnx_build *build)
+{
+    const struct ifd_onnx_graph *g = build->scope->g;
+    struct ifd_onnx_constant *constant =
+        ifd_arena_take_array(&build->options->kept->arena, g->initializer_count, sizeof(*constant));
+    if (!constant) {
+        return ifd_arena_fail(&build->options->kept->arena, g->initializer_count, build->err);
+    }
+    for (uint32_t i = 0; i < g->initializer_count; i++) {
+        const struct ifd_onnx_name *name = ifd_onnx_find(build->scope, g->initializer[i].name);
+        const struct ifd_value *value = &build->b.graph->value[name->value];
+        constant[i] = (struct ifd_onnx_constant){.desc = value->desc, .data = value->data};
+    }
+    build->filling->constant = constant;
+    return IFD_OK;
 }
 
 /* ---- nodes ---- */
@@ -302,6 +324,9 @@ static enum ifd_code begin_graph(struct ifd_onnx_build *build)
     if (code == IFD_OK) {
         code = add_initializers(build);
     }
+    if (code == IFD_OK && build->filling) {
+        code = keep_initializers(build);
+    }
     return code == IFD_OK ? ifd_onnx_add_inputs(build) : code;
 }
 
@@ -340,20 +365,40 @@ static enum ifd_code build_graph(struct ifd_onnx_build *build)
     return code == IFD_OK ? ifd_onnx_describe_ports(build) : code;
 }
 
+/* *ret_kept: what the reading fills; its model is what was read. */
+static enum ifd_code read(struct ifd_bytes file, const struct ifd_parse_options *options,
+                          struct ifd_arena *arena, struct ifd_onnx_kept **ret_kept,
+                          struct ifd_err *err)
+{
+    struct ifd_onnx_kept *kept = ifd_arena_take(arena, sizeof(*kept));
+    const struct ifd_onnx_beside beside = {.file = options->external,
+                                           .count = options->external_count};
+    if (!kept) {
+        return ifd_arena_fail(arena, sizeof(*kept), err);
+    }
+    *ret_kept = kept;
+    return ifd_onnx_read(file, &beside, options->limits, arena, &kept->model, err);
+}
+
 static enum ifd_code parse(struct ifd_bytes file, const struct ifd_parse_options *options,
                            struct ifd_graph *graph, struct ifd_arena *scratch,
                            struct ifd_parsed *ret, struct ifd_err *err)
 {
-    struct ifd_onnx_model model;
-    const struct ifd_onnx_beside beside = {.file = options->external,
-                                           .count = options->external_count};
-    enum ifd_code code = ifd_onnx_read(file, &beside, options->limits, scratch, &model, err);
+    struct ifd_parse_kept *keep = options->kept;
+    const struct ifd_onnx_kept *kept = keep ? keep->read : NULL;
+    const bool fills = keep && !keep->content;
+    struct ifd_onnx_kept *fresh = NULL;
+    enum ifd_code code =
+        kept ? IFD_OK : read(file, options, fills ? &keep->arena : scratch, &fresh, err);
     if (code != IFD_OK) {
         return code;
     }
+    const struct ifd_onnx_model *model = kept ? &kept->model : &fresh->model;
     const struct ifd_onnx_level level = {.graph = graph};
-    struct ifd_onnx_scope scope = {.g = &model.graph, .level = &level};
-    struct ifd_onnx_build build = {.model = &model,
+    struct ifd_onnx_scope scope = {.g = &model->graph, .level = &level};
+    struct ifd_onnx_build build = {.model = model,
+                                   .filling = fills ? fresh : NULL,
+                                   .kept = kept,
                                    .options = options,
                                    .file = file,
                                    .scratch = scratch,
@@ -368,6 +413,9 @@ static enum ifd_code parse(struct ifd_bytes file, const struct ifd_parse_options
     build.b.ask = ifd_onnx_ask;
     build.b.ask_context = &build;
     code = build_graph(&build);
+    if (code == IFD_OK && build.filling) {
+        keep->read = build.filling;
+    }
     if (code == IFD_OK) {
         ret->format = "onnx";
         ret->format_version = (uint32_t)ifd_onnx_opset_of(&build, (struct ifd_str){0});

@@ -46,6 +46,12 @@ struct ifd_onnx_level {
     uint32_t captured_count;
 };
 
+/** An initializer as a constant of a graph that stays. */
+struct ifd_onnx_constant {
+    struct ifd_desc desc;
+    struct ifd_bytes data;
+};
+
 /** The names of a graph of the file; a graph in a node also sees those outside. */
 struct ifd_onnx_scope {
     const struct ifd_onnx_scope *outer; /* NULL: the model's graph */
@@ -71,8 +77,16 @@ struct ifd_onnx_turn {
     bool is_first;
 };
 
+/** What later readings of a file need not read again: ifd_parse_kept.read. */
+struct ifd_onnx_kept {
+    struct ifd_onnx_model model;
+    struct ifd_onnx_constant *constant; /* per initializer of the model's graph; NULL: not yet */
+};
+
 struct ifd_onnx_build {
     const struct ifd_onnx_model *model;
+    struct ifd_onnx_kept *filling;    /* the reading that is kept */
+    const struct ifd_onnx_kept *kept; /* of an earlier reading */
     const struct ifd_parse_options *options;
     struct ifd_bytes file;
     struct ifd_builder b;

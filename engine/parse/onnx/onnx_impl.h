@@ -125,7 +125,7 @@ void ifd_onnx_cut(struct ifd_onnx_call *call, uint32_t size, uint32_t *value, co
 /* control.c */
 void ifd_onnx_if(struct ifd_onnx_call *call, int unused);
 void ifd_onnx_loop(struct ifd_onnx_call *call, int unused);
-void ifd_onnx_scan(struct ifd_onnx_call *call, int unused);
+void ifd_onnx_scan(struct ifd_onnx_call *call, int unused); /* scan.c */
 
 /* numbers.c */
 void ifd_onnx_unary(struct ifd_onnx_call *call, int op);

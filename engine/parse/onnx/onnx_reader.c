@@ -251,7 +251,8 @@ static enum ifd_code read_graph(struct ifd_onnx_reader *r, struct ifd_bytes mess
         }
     }
     *ret = graph;
-    return code == IFD_OK ? ifd_onnx_sort(r, ret, nodes) : code;
+    code = code == IFD_OK ? ifd_onnx_sort(r, ret, nodes) : code;
+    return code == IFD_OK ? ifd_onnx_sort_names(r, ret) : code;
 }
 
 /* OperatorSetIdProto: domain (1), version (2) */
@@ -366,7 +367,8 @@ static enum ifd_code read_function(struct ifd_onnx_reader *r, struct ifd_bytes m
             break;
         }
     }
-    return code == IFD_OK ? ifd_onnx_sort(r, &ret->graph, nodes) : code;
+    code = code == IFD_OK ? ifd_onnx_sort(r, &ret->graph, nodes) : code;
+    return code == IFD_OK ? ifd_onnx_sort_names(r, &ret->graph) : code;
 }
 
 /* ---- model ---- */

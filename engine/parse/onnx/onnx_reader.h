@@ -90,7 +90,15 @@ struct ifd_onnx_port {
     uint32_t dim_count;
 };
 
+/** A name that is an initializer, an input or a node's output. */
+struct ifd_onnx_named {
+    struct ifd_str text;
+    const struct ifd_onnx_node *maker; /* NULL: no node */
+};
+
 struct ifd_onnx_graph {
+    const struct ifd_onnx_named *name; /* sorted */
+    size_t name_count;
     const struct ifd_onnx_node *node;
     const struct ifd_onnx_tensor *initializer;
     const struct ifd_onnx_port *input, *output;

@@ -50,6 +50,9 @@ IFD_NODISCARD enum ifd_code ifd_onnx_read_tensor(struct ifd_onnx_reader *r,
 /** A ValueInfoProto. */
 IFD_NODISCARD enum ifd_code ifd_onnx_read_port(struct ifd_onnx_reader *r, struct ifd_bytes message,
                                                struct ifd_onnx_port *ret);
+/** Sorts the names of a graph that is read. */
+IFD_NODISCARD enum ifd_code ifd_onnx_sort_names(struct ifd_onnx_reader *r,
+                                                struct ifd_onnx_graph *graph);
 /** Puts each of a graph's nodes behind those that make its inputs. Does nothing where this is so,
  *  and where nodes need each other. node: the graph's. */
 IFD_NODISCARD enum ifd_code ifd_onnx_sort(struct ifd_onnx_reader *r,

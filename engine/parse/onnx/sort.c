@@ -1,6 +1,6 @@
-/* The order of a graph's nodes. ONNX asks for each node behind those that make its inputs; ONNX
- * Runtime does not, and there are files (some converters to half precision append their casts at
- * the end) that nobody else noticed. Such a graph is sorted while it is read. */
+/* The order of a graph's nodes, and of its names. ONNX asks for each node behind those that make its
+ * inputs; ONNX Runtime does not, and there are files (some converters to half precision append
+ * their casts at the end) that nobody else noticed. Such a graph is sorted while it is read. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -204,4 +204,52 @@ enum ifd_code ifd_onnx_sort(struct ifd_onnx_reader *r, const struct ifd_onnx_gra
         is_done ? IFD_OK : ifd_arena_fail(&scratch, s.made_count * sizeof(*s.made), r->err);
     ifd_arena_finish(&scratch);
     return code;
+}
+
+/* ---- names ---- */
+
+static int compare_named(const void *a, const void *b)
+{
+    return ifd_onnx_order(((const struct ifd_onnx_named *)a)->text,
+                          ((const struct ifd_onnx_named *)b)->text);
+}
+
+static void add_name(struct ifd_onnx_named *name, size_t *count, struct ifd_str text,
+                     const struct ifd_onnx_node *maker)
+{
+    if (text.size > 0) {
+        name[(*count)++] = (struct ifd_onnx_named){.text = text, .maker = maker};
+    }
+}
+
+enum ifd_code ifd_onnx_sort_names(struct ifd_onnx_reader *r, struct ifd_onnx_graph *graph)
+{
+    const struct ifd_onnx_graph *g = graph;
+    enum ifd_code code = IFD_OK;
+    size_t count = (size_t)g->initializer_count + g->input_count;
+    for (uint32_t i = 0; i < g->node_count; i++) {
+        count += g->node[i].output_count;
+    }
+    struct ifd_onnx_named *name = ifd_onnx_reader_take(r, count, sizeof(*name), &code);
+    if (!name) {
+        return code;
+    }
+    count = 0;
+    for (uint32_t i = 0; i < g->initializer_count; i++) {
+        add_name(name, &count, g->initializer[i].name, NULL);
+    }
+    for (uint32_t i = 0; i < g->input_count; i++) {
+        add_name(name, &count, g->input[i].name, NULL);
+    }
+    for (uint32_t i = 0; i < g->node_count; i++) {
+        for (uint32_t k = 0; k < g->node[i].output_count; k++) {
+            add_name(name, &count, g->node[i].output[k], &g->node[i]);
+        }
+    }
+    if (count > 1) {
+        qsort(name, count, sizeof(*name), compare_named);
+    }
+    graph->name = name;
+    graph->name_count = count;
+    return IFD_OK;
 }

@@ -134,26 +134,57 @@ static void end_turn(const struct place *p, const uint32_t *next, uint32_t asked
 
 /* ---- results ---- */
 
-/* The body says what the elements would be; nothing of it stays. */
-static void make_empty_lists(const struct place *p, uint32_t *next)
+/* What the file says of an output of the body: sizes that it leaves open are 0. */
+static void describe_as_declared(struct ifd_builder *b, const struct ifd_onnx_port *port,
+                                 struct ifd_desc *ret)
+{
+    *ret = (struct ifd_desc){.shape = {.rank = port->has_shape ? port->dim_count : 0}};
+    if (!port->is_tensor || !ifd_onnx_dtype(port->type, &ret->dtype) ||
+        ret->shape.rank > IFD_MAX_RANK) {
+        ifd_build_fail(b, IFD_UNSUPPORTED, "a list of no results, whose shape is not known");
+        return;
+    }
+    for (uint32_t d = 0; d < ret->shape.rank; d++) {
+        ret->shape.dim[d] = port->dim[d] > 0 ? port->dim[d] : 0;
+    }
+}
+
+/* The body says what the elements would be, or the file does where the body needs what only a run
+ * finds. Nothing of it stays. */
+static void describe_elements(const struct place *p, uint32_t *next, struct ifd_desc *ret)
 {
     struct ifd_onnx_call *call = p->turns->call;
     struct ifd_onnx_build *build = call->build;
     const struct ifd_onnx_mark mark = ifd_onnx_mark_of(call);
-    const uint32_t count = p->turns->list_count;
-    struct ifd_desc *desc = ifd_arena_take_array(p->b->graph->arena, count, sizeof(*desc));
+    const uint32_t first = 1 + p->turns->carried;
     build->unrolling++;
     build_body(p, next);
     build->unrolling--;
-    if (p->b->code != IFD_OK || !desc) {
-        ifd_build_fail(p->b, IFD_UNSUPPORTED, "a list of no results, whose shape is not known");
+    const bool is_built = p->b->code == IFD_OK;
+    for (uint32_t i = 0; is_built && i < p->turns->list_count; i++) {
+        ret[i] = *ifd_build_desc(p->b, next[first + i]);
+    }
+    if (p->b->code == IFD_NOMEM) {
         return;
     }
-    for (uint32_t i = 0; i < count; i++) {
-        desc[i] = *ifd_build_desc(p->b, next[1 + p->turns->carried + i]);
-    }
     ifd_onnx_go_back(call, &mark);
-    for (uint32_t i = 0; i < count && p->turns->carried + i < call->output_count; i++) {
+    for (uint32_t i = 0; !is_built && p->b->code == IFD_OK && i < p->turns->list_count; i++) {
+        describe_as_declared(p->b, &p->turns->body->output[first + i], &ret[i]);
+    }
+}
+
+static void make_empty_lists(const struct place *p, uint32_t *next)
+{
+    struct ifd_onnx_call *call = p->turns->call;
+    const uint32_t count = p->turns->list_count;
+    struct ifd_desc *desc = ifd_arena_take_array(p->b->graph->arena, count, sizeof(*desc));
+    if (!desc) {
+        p->b->code = ifd_arena_fail(p->b->graph->arena, count * sizeof(*desc), p->b->err);
+        return;
+    }
+    describe_elements(p, next, desc);
+    for (uint32_t i = 0;
+         p->b->code == IFD_OK && i < count && p->turns->carried + i < call->output_count; i++) {
         struct ifd_desc list = {.dtype = desc[i].dtype, .shape = {.rank = desc[i].shape.rank + 1}};
         if (list.shape.rank > IFD_MAX_RANK) {
             ifd_build_fail(p->b, IFD_TOO_LARGE, "a list of %u dimensions", list.shape.rank);
@@ -164,6 +195,21 @@ static void make_empty_lists(const struct place *p, uint32_t *next)
         call->output[p->turns->carried + i] =
             ifd_build_constant(p->b, &list, (struct ifd_bytes){(const uint8_t *)"", 0}, 0);
     }
+}
+
+void ifd_onnx_no_results(const struct ifd_onnx_turns *turns, const uint32_t *carried)
+{
+    struct ifd_onnx_call *call = turns->call;
+    struct place p = {.turns = turns, .b = call->b, .is_first = true};
+    uint32_t *next = ifd_onnx_take(call, turns->body->output_count + (size_t)1);
+    p.value = ifd_onnx_take(call, turns->carried + (size_t)OWN);
+    if (call->b->code != IFD_OK) {
+        return;
+    }
+    p.value[NUMBER] = ifd_build_number(p.b, IFD_S64, 0);
+    p.value[GOES_ON] = ifd_build_number(p.b, IFD_BOOL, 1);
+    memcpy(p.value + OWN, carried, turns->carried * sizeof(*carried));
+    make_empty_lists(&p, next);
 }
 
 static void give_results(const struct place *p, uint32_t *next)

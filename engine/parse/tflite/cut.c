@@ -253,9 +253,9 @@ enum ifd_code ifd_tflite_take_resumed(struct ifd_tflite_build *b)
     for (uint32_t i = 0; i < resume->value_count; i++) {
         const struct ifd_resume_value *from = &resume->value[i];
         const bool is_tensor = from->id < b->g->tensor_count;
-        const enum ifd_code code =
-            ifd_resume_take(b->graph, b->file, is_tensor ? b->g->tensor[from->id].name : "", from,
-                            &b->resumed[i], b->err);
+        const enum ifd_code code = ifd_resume_take(b->graph, b->file, b->options->kept,
+                                                   is_tensor ? b->g->tensor[from->id].name : "",
+                                                   from, &b->resumed[i], b->err);
         if (code != IFD_OK) {
             return code;
         }

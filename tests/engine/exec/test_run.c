@@ -1,3 +1,5 @@
+#include "engine/exec/texts.h"
+#include "tests/support/fail_alloc.h"
 #include "tests/support/model.h"
 
 #include <sched.h>
@@ -737,6 +739,23 @@ static void random_graphs_run_as_the_interpreter_says(void)
     }
 }
 
+static void a_text_that_has_no_room_says_whether_memory_or_the_limit_is_short(void)
+{
+    struct fail_alloc fail;
+    struct ifd_text_store store;
+    struct ifd_err err = {0};
+    char *text = NULL;
+    fail_alloc_init(&fail, 2);
+    ifd_text_store_init(&store, &fail.alloc);
+    REQUIRE_OK(store.base.take(&store.base, 100000, &text, &err), &err);
+    EXPECT_CODE(store.base.take(&store.base, 100000, &text, &err), IFD_NOMEM, &err);
+    EXPECT_CODE(store.base.take(&store.base, IFD_TEXTS_BYTES - 99999, &text, &err), IFD_TOO_LARGE,
+                &err);
+    REQUIRE_OK(store.base.take(&store.base, IFD_TEXTS_BYTES - 100000, &text, &err), &err);
+    ifd_text_store_finish(&store);
+    fail_alloc_finish(&fail);
+}
+
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
@@ -768,6 +787,7 @@ int main(int argc, char **argv)
         T(profile_counts_every_step),
         T(a_step_without_a_description_shows_what_its_partition_makes),
         T(a_step_shows_where_in_the_arena_its_output_lies),
+        T(a_text_that_has_no_room_says_whether_memory_or_the_limit_is_short),
         T(random_graphs_run_as_the_interpreter_says),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));

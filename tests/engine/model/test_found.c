@@ -272,6 +272,29 @@ static void loops_whose_values_grow_run(void)
     model_file_end(&f);
 }
 
+/* The second loop never turns: its lists are empty, though only a run finds their elements. */
+static void a_loop_of_no_turns_gives_what_it_began_with(void)
+{
+    static const float x[3] = {3, 4, 5};
+    static const int64_t found[4] = {0, 2, 0, 2}, shape[4] = {1, 2, 1, 2};
+    struct model_file f;
+    model_file_begin(&f, ONNX "loop_no_turns.onnx", NULL);
+    f.in[1] = tensor(IFD_F32, SHAPE(3), x, sizeof(x));
+    for (int64_t turns = 2; turns >= 0; turns--) {
+        f.in[0] = tensor(IFD_S64, (struct ifd_shape){0}, &turns, sizeof(turns));
+        REQUIRE_OK(model_file_run(&f), &f.err);
+        EXPECT(f.out[1].shape.rank == 3 && f.out[1].shape.dim[0] == turns);
+        EXPECT(ifd_shape_equal(&f.out[2].shape, &SHAPE(turns, 2)));
+        EXPECT_CLOSE(((const float *)f.out[0].data)[1], turns == 0 ? 4 : 0, 0);
+        EXPECT(turns == 0 || memcmp(f.out[1].data, found, (size_t)turns * 2 * sizeof(*found)) == 0);
+        EXPECT(turns == 0 || memcmp(f.out[2].data, shape, (size_t)turns * 2 * sizeof(*shape)) == 0);
+        EXPECT_BYTES(f.out[3].data, x, sizeof(x));
+        EXPECT(ifd_shape_equal(&f.out[4].shape, &SHAPE(0, 1, 0)));
+        EXPECT(ifd_shape_equal(&f.out[5].shape, &SHAPE(0, 2)));
+    }
+    model_file_end(&f);
+}
+
 static bool is_text(const struct ifd_tensor *tensor, size_t i, const char *wanted)
 {
     const struct ifd_str text = ((const struct ifd_str *)tensor->data)[i];
@@ -437,6 +460,7 @@ int main(int argc, char **argv)
         T(requests_hand_over_sizes),
         T(a_node_may_ask_for_computed_numbers_twice),
         T(loops_whose_values_grow_run),
+        T(a_loop_of_no_turns_gives_what_it_began_with),
         T(texts_go_from_turn_to_turn),
         T(turns_of_a_loop_take_as_much_as_the_limit),
         T(turns_give_the_same_with_room_for_two_plans),

@@ -68,7 +68,8 @@ static void texts_outlive_the_graph_in_front_of_a_cut(void)
     uint32_t value = 0;
     ifd_arena_init(&arena, ifd_alloc_system(), 0);
     ifd_graph_init(&graph, &arena);
-    REQUIRE_OK(ifd_resume_take(&graph, (struct ifd_bytes){0}, "t", &from, &value, &err), &err);
+    REQUIRE_OK(ifd_resume_take(&graph, (struct ifd_bytes){0}, NULL, "t", &from, &value, &err),
+               &err);
     memset(word, 'x', sizeof(word));
     memset(text, 0, sizeof(text));
     const struct ifd_str *kept = (const struct ifd_str *)(const void *)graph.value[value].data.data;

@@ -215,6 +215,38 @@ static void a_model_of_one_node_is_read(void)
     }
 }
 
+/* Wherever in memory it lies, its copy is made once. */
+static void later_readings_use_the_constants_of_the_first(void)
+{
+    static const char *const shift[] = {"", "x", "xx", "xxx"};
+    for (size_t i = 0; i < sizeof(shift) / sizeof(shift[0]); i++) {
+        const struct message rest = small("Add", true);
+        struct message g = {.size = 0};
+        text(&g, 10, shift[i]);
+        put(&g, rest.data, rest.size);
+        const struct message m = model(&g, 13);
+        struct ifd_parse_options options = parse_options;
+        struct ifd_parse_kept kept = {.read = NULL};
+        struct reading first, second;
+        ifd_arena_init(&kept.arena, ifd_alloc_system(), 0);
+        options.kept = &kept;
+        read_model(&first, &m, &options);
+        REQUIRE_OK(first.code, &first.err);
+        REQUIRE(kept.read && kept.content == &first.arena);
+        const size_t held = ifd_arena_held_bytes(&kept.arena);
+        read_model(&second, &m, &options);
+        REQUIRE_OK(second.code, &second.err);
+        EXPECT_INT(ifd_arena_held_bytes(&kept.arena), held);
+        const struct ifd_graph *x = &first.graph, *y = &second.graph;
+        REQUIRE(x->node_count == 1 && y->node_count == 1);
+        const struct ifd_value *w = &y->value[y->node[0].input[1]];
+        EXPECT(w->is_constant && w->data.data == x->value[x->node[0].input[1]].data.data);
+        ifd_arena_finish(&second.arena);
+        ifd_arena_finish(&first.arena);
+        ifd_arena_finish(&kept.arena);
+    }
+}
+
 static void every_cut_is_refused_or_read(void)
 {
     const struct message g = small("Add", true);
@@ -1098,6 +1130,7 @@ int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
         T(a_model_of_one_node_is_read),
+        T(later_readings_use_the_constants_of_the_first),
         T(every_cut_is_refused_or_read),
         T(all_missing_operators_are_named_with_counts),
         T(names_of_the_file_are_one_line),
