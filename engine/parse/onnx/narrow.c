@@ -202,11 +202,6 @@ uint32_t ifd_onnx_to_outer(struct ifd_builder *b, uint32_t x, int64_t type)
 
 /* ---- types of names ---- */
 
-static bool is_same(struct ifd_str x, struct ifd_str y)
-{
-    return ifd_onnx_order(x, y) == 0;
-}
-
 int64_t ifd_onnx_narrow_type(const struct ifd_onnx_call *call, uint32_t i)
 {
     const struct ifd_onnx_graph *g = call->build->scope->g;
@@ -216,10 +211,10 @@ int64_t ifd_onnx_narrow_type(const struct ifd_onnx_call *call, uint32_t i)
     const struct ifd_str text = call->node->input[i];
     int64_t type = 0;
     for (uint32_t k = 0; k < g->initializer_count; k++) {
-        type = is_same(g->initializer[k].name, text) ? g->initializer[k].type : type;
+        type = ifd_onnx_is_same(g->initializer[k].name, text) ? g->initializer[k].type : type;
     }
     for (uint32_t k = 0; k < g->input_count; k++) {
-        type = is_same(g->input[k].name, text) ? g->input[k].type : type;
+        type = ifd_onnx_is_same(g->input[k].name, text) ? g->input[k].type : type;
     }
     const struct ifd_onnx_node *maker = ifd_onnx_maker(call->build, text);
     const struct ifd_onnx_call made = {.build = call->build, .node = maker};

@@ -122,6 +122,11 @@ struct ifd_onnx_build {
 /* ---- names.c ---- */
 
 int ifd_onnx_order(struct ifd_str x, struct ifd_str y);
+/** Of no name, nothing is the same. */
+static inline bool ifd_onnx_is_same(struct ifd_str x, struct ifd_str y)
+{
+    return x.size > 0 && ifd_onnx_order(x, y) == 0;
+}
 /** Fills scope with the names of its graph, none of which has a value yet. Errors: NOMEM. */
 IFD_NODISCARD enum ifd_code ifd_onnx_collect_names(struct ifd_onnx_build *build,
                                                    struct ifd_onnx_scope *scope,

@@ -23,9 +23,9 @@ static bool is_first_elsewhere(const struct ifd_onnx_build *build, struct ifd_st
 {
     const struct ifd_onnx_graph *g = build->scope->g;
     bool is_so = false;
-    for (uint32_t i = 0; symbol.size > 0 && i < g->input_count; i++) {
-        is_so = is_so ||
-                (g->input[i].dim_count > 0 && ifd_onnx_order(g->input[i].symbol[0], symbol) == 0);
+    for (uint32_t i = 0; i < g->input_count; i++) {
+        is_so =
+            is_so || (g->input[i].dim_count > 0 && ifd_onnx_is_same(g->input[i].symbol[0], symbol));
     }
     return is_so;
 }

@@ -179,11 +179,6 @@ uint32_t ifd_onnx_fused_qdq(struct ifd_onnx_call *call)
 
 /* ---- sums of numbers that are quantized at run time ---- */
 
-static bool is_same(struct ifd_str x, struct ifd_str y)
-{
-    return x.size > 0 && ifd_onnx_order(x, y) == 0;
-}
-
 /* Sums of products with numbers of DynamicQuantizeLinear, turned into floats. Returns the latter,
  * whose zero point they use, too. */
 static const struct ifd_onnx_node *find_sums(const struct ifd_onnx_call *call, struct ifd_str name,
@@ -201,8 +196,8 @@ static const struct ifd_onnx_node *find_sums(const struct ifd_onnx_call *call, s
         sums && sums->input_count > 2 ? made_by(call, sums->input[0], "DynamicQuantizeLinear")
                                       : NULL;
     const bool is_whole = quantize && quantize->output_count == 3 && quantize->input_count == 1 &&
-                          is_same(quantize->output[0], sums->input[0]) &&
-                          is_same(quantize->output[2], sums->input[2]);
+                          ifd_onnx_is_same(quantize->output[0], sums->input[0]) &&
+                          ifd_onnx_is_same(quantize->output[2], sums->input[2]);
     *ret_sums = sums;
     return is_whole ? quantize : NULL;
 }
@@ -210,9 +205,9 @@ static const struct ifd_onnx_node *find_sums(const struct ifd_onnx_call *call, s
 /* The other factor of a product of two. */
 static struct ifd_str other_factor(const struct ifd_onnx_node *product, struct ifd_str factor)
 {
-    return is_same(product->input[0], factor)   ? product->input[1]
-           : is_same(product->input[1], factor) ? product->input[0]
-                                                : (struct ifd_str){0};
+    return ifd_onnx_is_same(product->input[0], factor)   ? product->input[1]
+           : ifd_onnx_is_same(product->input[1], factor) ? product->input[0]
+                                                         : (struct ifd_str){0};
 }
 
 /* One scale, or one for each channel, which lie so many dimensions before the end; no dimensions

@@ -39,37 +39,7 @@ bool ifd_onnx_describe(struct ifd_builder *b, const struct ifd_onnx_quant *q, st
     return isnormal(*scales) && *scales > 0;
 }
 
-/* Blocks of elements along an axis share a number: each number as often as its block is long. */
-static uint32_t repeated(struct ifd_onnx_call *call, uint32_t list, int64_t axis)
-{
-    struct ifd_builder *b = call->b;
-    const int64_t block = ifd_onnx_int(call, "block_size", 0);
-    const struct ifd_shape in = ifd_build_desc(b, call->input[0])->shape;
-    const struct ifd_shape shape = list == IFD_NONE ? in : ifd_build_desc(b, list)->shape;
-    if (block <= 0 || list == IFD_NONE || b->code != IFD_OK) {
-        return list;
-    }
-    const uint32_t d = ifd_build_axis(b, axis, in.rank);
-    if (b->code != IFD_OK || shape.rank != in.rank || in.rank == IFD_MAX_RANK ||
-        block > INT32_MAX || shape.dim[d] != (in.dim[d] + block - 1) / block) {
-        return ifd_build_fail(b, IFD_INVALID, "numbers of shape %s for blocks of %lld of %s",
-                              ifd_shape_text(&shape).s, (long long)block, ifd_shape_text(&in).s);
-    }
-    struct ifd_shape apart = shape, whole = shape;
-    struct ifd_tile_attrs attrs = {.repeats = {.count = shape.rank + 1}};
-    for (uint32_t i = 0; i <= shape.rank; i++) {
-        attrs.repeats.value[i] = i == d + 1 ? block : 1;
-        apart.dim[i] = i == d + 1 ? 1 : shape.dim[i <= d ? i : i - 1];
-    }
-    const uint32_t columns = ifd_build_reshape(b, list, apart.dim, shape.rank + 1);
-    const uint32_t tiled = ifd_build_node(b, IFD_OP_TILE, &columns, 1, NULL, &attrs);
-    whole.dim[d] *= block;
-    return ifd_build_cut(b, ifd_build_reshape(b, tiled, whole.dim, whole.rank), d, 0, in.dim[d]);
-}
-
-/* A list of one number per channel beside a tensor; a scalar stays one, and so do numbers of each
- * element. */
-static uint32_t along(struct ifd_builder *b, uint32_t list, uint32_t rank, int64_t axis)
+uint32_t ifd_onnx_along(struct ifd_builder *b, uint32_t list, uint32_t rank, int64_t axis)
 {
     const struct ifd_shape shape = ifd_build_desc(b, list)->shape;
     size_t count = 0;
@@ -118,11 +88,12 @@ static uint32_t centred(struct ifd_builder *b, uint32_t x, uint32_t zero_point, 
     if (zero_point == IFD_NONE) {
         return real;
     }
-    const uint32_t zero = ifd_build_cast(b, along(b, zero_point, rank, axis), IFD_F32);
+    const uint32_t zero = ifd_build_cast(b, ifd_onnx_along(b, zero_point, rank, axis), IFD_F32);
     return ifd_build_binary(b, IFD_OP_SUB, real, zero);
 }
 
-static uint32_t dequantize(struct ifd_builder *b, uint32_t x, struct ifd_onnx_quant q, int64_t axis)
+uint32_t ifd_onnx_dequantize(struct ifd_builder *b, uint32_t x, struct ifd_onnx_quant q,
+                             int64_t axis)
 {
     const struct ifd_desc desc = *ifd_build_desc(b, x);
     struct ifd_desc described = {0};
@@ -131,7 +102,7 @@ static uint32_t dequantize(struct ifd_builder *b, uint32_t x, struct ifd_onnx_qu
         described.dtype == desc.dtype && ifd_quant_same(&described.quant, &desc.quant)) {
         return ifd_build_node(b, IFD_OP_DEQUANTIZE, &x, 1, &output, NULL);
     }
-    const uint32_t scale = along(b, q.scale, desc.shape.rank, axis);
+    const uint32_t scale = ifd_onnx_along(b, q.scale, desc.shape.rank, axis);
     return ifd_build_binary(b, IFD_OP_MUL, centred(b, x, q.zero_point, axis), scale);
 }
 
@@ -156,16 +127,16 @@ static uint32_t stepped(struct ifd_builder *b, enum ifd_op op, uint32_t x, uint3
                         const struct ifd_onnx_quant *q, int64_t axis)
 {
     const uint32_t rank = ifd_build_desc(b, x)->shape.rank;
-    const uint32_t steps =
-        ifd_build_unary(b, IFD_OP_ROUND, ifd_build_binary(b, op, x, along(b, scale, rank, axis)));
+    const uint32_t steps = ifd_build_unary(
+        b, IFD_OP_ROUND, ifd_build_binary(b, op, x, ifd_onnx_along(b, scale, rank, axis)));
     if (q->zero_point == IFD_NONE) {
         return narrowed(b, steps, q);
     }
-    const uint32_t zero = ifd_build_cast(b, along(b, q->zero_point, rank, axis), IFD_F32);
+    const uint32_t zero = ifd_build_cast(b, ifd_onnx_along(b, q->zero_point, rank, axis), IFD_F32);
     return narrowed(b, ifd_build_binary(b, IFD_OP_ADD, steps, zero), q);
 }
 
-static uint32_t quantize(struct ifd_builder *b, uint32_t x, struct ifd_onnx_quant q, int64_t axis)
+uint32_t ifd_onnx_quantize(struct ifd_builder *b, uint32_t x, struct ifd_onnx_quant q, int64_t axis)
 {
     const struct ifd_quantize_attrs attrs = {.rounds_even = true};
     struct ifd_desc output = {0};
@@ -177,7 +148,7 @@ static uint32_t quantize(struct ifd_builder *b, uint32_t x, struct ifd_onnx_quan
 /* Input i of three that belong together: numbers, scale, zero point. */
 static uint32_t real_input(struct ifd_onnx_call *call, uint32_t i, int64_t axis)
 {
-    return dequantize(call->b, call->input[i], ifd_onnx_quant_at(call, i + 1), axis);
+    return ifd_onnx_dequantize(call->b, call->input[i], ifd_onnx_quant_at(call, i + 1), axis);
 }
 
 /* Over the whole tensor, 0 included: numbers of u8, scale and zero point. */
@@ -219,8 +190,8 @@ static uint32_t real_product(struct ifd_builder *b, const uint32_t x[3], const u
 {
     const uint32_t sums =
         ifd_build_matmul(b, centred(b, x[0], x[2], -2), centred(b, y[0], y[2], -1));
-    const uint32_t scale =
-        ifd_build_binary(b, IFD_OP_MUL, ifd_build_reshape(b, x[1], NULL, 0), along(b, y[1], 1, 0));
+    const uint32_t scale = ifd_build_binary(b, IFD_OP_MUL, ifd_build_reshape(b, x[1], NULL, 0),
+                                            ifd_onnx_along(b, y[1], 1, 0));
     const uint32_t product = ifd_build_binary(b, IFD_OP_MUL, sums, scale);
     return bias == IFD_NONE ? product : ifd_build_binary(b, IFD_OP_ADD, product, bias);
 }
@@ -272,7 +243,7 @@ static uint32_t product_scale(struct ifd_onnx_call *call)
 {
     struct ifd_builder *b = call->b;
     return ifd_build_binary(b, IFD_OP_MUL, ifd_build_reshape(b, call->input[1], NULL, 0),
-                            along(b, call->input[4], 1, 0));
+                            ifd_onnx_along(b, call->input[4], 1, 0));
 }
 
 /* Sums as stored numbers; the scales of channels lie along an axis. The sums, which are whole, are
@@ -343,7 +314,7 @@ static uint32_t q_concat(struct ifd_onnx_call *call)
         real[i] = real_input(call, 2 + 3 * i, 0);
     }
     const uint32_t y = ifd_build_node(b, IFD_OP_CONCAT, real, count, NULL, &attrs);
-    return quantize(b, y, ifd_onnx_quant_at(call, 0), 0);
+    return ifd_onnx_quantize(b, y, ifd_onnx_quant_at(call, 0), 0);
 }
 
 static uint32_t q_softmax(struct ifd_onnx_call *call, uint32_t x)
@@ -401,65 +372,7 @@ static uint32_t q_function(struct ifd_onnx_call *call, enum ifd_onnx_quantized w
         break;
     }
     y = is_last ? ifd_build_to_nhwc(b, y) : y;
-    return quantize(b, y, ifd_onnx_quant_at(call, 3), 0);
-}
-
-/* Of inputs 1 and 2. */
-static struct ifd_onnx_quant quant_of_blocks(struct ifd_onnx_call *call, int64_t axis)
-{
-    const struct ifd_onnx_quant q = ifd_onnx_quant_at(call, 1);
-    return (struct ifd_onnx_quant){repeated(call, q.scale, axis),
-                                   repeated(call, q.zero_point, axis)};
-}
-
-/* The same; without a zero point an attribute says what numbers they are. */
-static struct ifd_onnx_quant quant_of_output(struct ifd_onnx_call *call, int64_t axis)
-{
-    struct ifd_onnx_quant q = quant_of_blocks(call, axis);
-    const int64_t type = ifd_onnx_int(call, "output_dtype", 0);
-    enum ifd_dtype dtype = IFD_U8;
-    if (type == 0 || q.zero_point != IFD_NONE) {
-        return q;
-    }
-    if (!ifd_onnx_dtype(type, &dtype) || ifd_dtype_bytes(dtype) > 2 || dtype == IFD_BOOL) {
-        (void)ifd_build_fail(call->b, IFD_UNSUPPORTED, "attribute \"output_dtype\" is %lld",
-                             (long long)type);
-        return q;
-    }
-    q.zero_point = ifd_build_number(call->b, dtype, 0);
-    return q;
-}
-
-/* x / scale as a narrow type, whose zero point is kept in a wider one. */
-static uint32_t quantize_narrow(struct ifd_onnx_call *call, int64_t type, int64_t axis)
-{
-    struct ifd_builder *b = call->b;
-    const struct ifd_onnx_quant q = quant_of_blocks(call, axis);
-    const uint32_t rank = ifd_build_desc(b, call->input[0])->shape.rank;
-    uint32_t y = ifd_build_binary(b, IFD_OP_DIV, call->input[0], along(b, q.scale, rank, axis));
-    y = ifd_onnx_is_narrow_real(type) ? y : ifd_build_unary(b, IFD_OP_ROUND, y);
-    if (q.zero_point != IFD_NONE) {
-        const uint32_t zero = ifd_build_cast(b, along(b, q.zero_point, rank, axis), IFD_F32);
-        y = ifd_build_binary(b, IFD_OP_ADD, y, zero);
-    }
-    if (!ifd_onnx_is_narrow_real(type)) {
-        double min = 0, max = 0;
-        ifd_onnx_narrow_range(type, &min, &max);
-        y = ifd_build_clamp(b, y, min, max);
-    }
-    return ifd_onnx_narrowed(call, y, type);
-}
-
-static uint32_t quantize_linear(struct ifd_onnx_call *call, int64_t axis)
-{
-    const int64_t given = ifd_onnx_narrow_type(call, 2);
-    const int64_t type = given != 0 ? given : ifd_onnx_int(call, "output_dtype", 0);
-    if (ifd_onnx_is_narrow(type)) {
-        return quantize_narrow(call, type, axis);
-    }
-    const uint32_t fused = ifd_onnx_fused_qdq(call);
-    return fused == IFD_NONE ? quantize(call->b, call->input[0], quant_of_output(call, axis), axis)
-                             : fused;
+    return ifd_onnx_quantize(b, y, ifd_onnx_quant_at(call, 3), 0);
 }
 
 static uint32_t q_binary(struct ifd_onnx_call *call, enum ifd_op op)
@@ -470,7 +383,7 @@ static uint32_t q_binary(struct ifd_onnx_call *call, enum ifd_op op)
     }
     const uint32_t y =
         ifd_build_binary(call->b, op, real_input(call, 0, 0), real_input(call, 3, 0));
-    return quantize(call->b, y, ifd_onnx_quant_at(call, 6), 0);
+    return ifd_onnx_quantize(call->b, y, ifd_onnx_quant_at(call, 6), 0);
 }
 
 /* Condition; x and y with scale and zero point; scale and zero point of the result. */
@@ -478,7 +391,7 @@ static uint32_t q_where(struct ifd_onnx_call *call)
 {
     const uint32_t y =
         ifd_onnx_selected(call->b, call->input[0], real_input(call, 1, 0), real_input(call, 4, 0));
-    return quantize(call->b, y, ifd_onnx_quant_at(call, 7), 0);
+    return ifd_onnx_quantize(call->b, y, ifd_onnx_quant_at(call, 7), 0);
 }
 
 void ifd_onnx_quantized(struct ifd_onnx_call *call, int which)
@@ -488,10 +401,10 @@ void ifd_onnx_quantized(struct ifd_onnx_call *call, int which)
     uint32_t y = IFD_NONE, dynamic[3];
     switch ((enum ifd_onnx_quantized)which) {
     case IFD_ONNX_QUANTIZE:
-        y = quantize_linear(call, axis);
+        y = ifd_onnx_quantize_linear(call, axis);
         break;
     case IFD_ONNX_DEQUANTIZE:
-        y = dequantize(b, call->input[0], quant_of_blocks(call, axis), axis);
+        y = ifd_onnx_dequantize_linear(call, axis);
         break;
     case IFD_ONNX_DYNAMIC_QUANTIZE:
         dynamic_quantize(b, call->input[0], dynamic);

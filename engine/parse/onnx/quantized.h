@@ -16,6 +16,20 @@ struct ifd_onnx_quant ifd_onnx_quant_at(const struct ifd_onnx_call *call, uint32
 /** The quantization as a description, if it is constant, of 8 bits and of the whole tensor. */
 bool ifd_onnx_describe(struct ifd_builder *b, const struct ifd_onnx_quant *q, struct ifd_desc *ret);
 
+/** A list of one number per channel, along an axis of a tensor of this rank; a scalar stays one,
+ *  and so do numbers of each element. */
+uint32_t ifd_onnx_along(struct ifd_builder *b, uint32_t list, uint32_t rank, int64_t axis);
+
+/** x in floats as stored numbers, and back; the quantization may lie along an axis. */
+uint32_t ifd_onnx_quantize(struct ifd_builder *b, uint32_t x, struct ifd_onnx_quant q,
+                           int64_t axis);
+uint32_t ifd_onnx_dequantize(struct ifd_builder *b, uint32_t x, struct ifd_onnx_quant q,
+                             int64_t axis);
+
+/** QuantizeLinear and DequantizeLinear (linear.c). */
+uint32_t ifd_onnx_quantize_linear(struct ifd_onnx_call *call, int64_t axis);
+uint32_t ifd_onnx_dequantize_linear(struct ifd_onnx_call *call, int64_t axis);
+
 /** Operators on stored numbers, with the inputs of their ONNX forms QLinearConv, QLinearMatMul,
  *  QGemm and QLinearAdd or QLinearMul (op). IFD_NONE, and nothing is made, if scales, zero points
  *  or weights are not constant, or not of a form that our operators have. activation: enum
