@@ -67,19 +67,32 @@ static double number_at(enum ifd_dtype dtype, const uint8_t *data, size_t i)
 {
     union {
         float f32;
+        int16_t s16;
+        uint16_t u16;
         int32_t s32;
+        uint32_t u32;
         int64_t s64;
+        uint64_t u64;
     } number = {0};
+    const size_t bytes = ifd_dtype_bytes(dtype);
+    if (bytes <= sizeof(number)) {
+        memcpy(&number, data + i * bytes, bytes);
+    }
     switch ((int)dtype) {
     case IFD_F32:
-        memcpy(&number.f32, data + i * sizeof(number.f32), sizeof(number.f32));
         return (double)number.f32;
+    case IFD_S16:
+        return number.s16;
+    case IFD_U16:
+        return number.u16;
     case IFD_S32:
-        memcpy(&number.s32, data + i * sizeof(number.s32), sizeof(number.s32));
         return number.s32;
+    case IFD_U32:
+        return number.u32;
     case IFD_S64:
-        memcpy(&number.s64, data + i * sizeof(number.s64), sizeof(number.s64));
         return (double)number.s64;
+    case IFD_U64:
+        return (double)number.u64;
     case IFD_S8:
         return (int8_t)data[i];
     case IFD_U8:

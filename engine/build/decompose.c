@@ -100,6 +100,35 @@ uint32_t ifd_build_layer(struct ifd_builder *b, uint32_t x, uint32_t weights, ui
     return ifd_build_node(b, IFD_OP_FULLY_CONNECTED, input, bias == IFD_NONE ? 2 : 3, NULL, &attrs);
 }
 
+/* A matrix with one more dimension of 1. */
+static uint32_t spread(struct ifd_builder *b, uint32_t x, uint32_t place)
+{
+    const struct ifd_shape shape = ifd_build_desc(b, x)->shape;
+    int64_t dim[IFD_MAX_RANK + 1] = {0};
+    for (uint32_t d = 0; d <= shape.rank; d++) {
+        dim[d] = d == place ? 1 : shape.dim[d < place ? d : d - 1];
+    }
+    return ifd_build_reshape(b, x, dim, shape.rank + 1);
+}
+
+/* The product of matrices of numbers for which there is no such operator, as products and sums. */
+static uint32_t wide_product(struct ifd_builder *b, uint32_t x, uint32_t y)
+{
+    const enum ifd_dtype dtype = ifd_build_desc(b, x)->dtype;
+    const uint32_t rank_x = ifd_build_desc(b, x)->shape.rank;
+    const uint32_t rank_y = ifd_build_desc(b, y)->shape.rank;
+    const struct ifd_ints axis = {.count = 1, .value = {-2}};
+    const uint32_t left = spread(b, ifd_build_cast(b, x, IFD_S64), rank_x);
+    const uint32_t right = spread(b, ifd_build_cast(b, y, IFD_S64), rank_y - 2);
+    const uint32_t products = ifd_build_binary(b, IFD_OP_MUL, left, right);
+    return ifd_build_cast(b, ifd_build_reduce(b, IFD_OP_REDUCE_SUM, products, &axis, false), dtype);
+}
+
+static bool is_wide(enum ifd_dtype dtype)
+{
+    return dtype == IFD_S64 || dtype == IFD_U32 || dtype == IFD_U64;
+}
+
 uint32_t ifd_build_matmul(struct ifd_builder *b, uint32_t x, uint32_t y)
 {
     const uint32_t rank_x = ifd_build_desc(b, x)->shape.rank;
@@ -114,6 +143,8 @@ uint32_t ifd_build_matmul(struct ifd_builder *b, uint32_t x, uint32_t y)
     }
     const uint32_t left = rank_x == 1 ? widen(b, x, true) : x;
     const uint32_t right = rank_y == 1 ? widen(b, y, false) : y;
-    const uint32_t product = ifd_build_binary(b, IFD_OP_BATCH_MATMUL, left, right);
+    const uint32_t product = is_wide(ifd_build_desc(b, x)->dtype)
+                                 ? wide_product(b, left, right)
+                                 : ifd_build_binary(b, IFD_OP_BATCH_MATMUL, left, right);
     return narrow(b, product, rank_x == 1, rank_y == 1);
 }

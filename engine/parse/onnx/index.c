@@ -108,14 +108,26 @@ static int32_t scatter_mode(struct ifd_onnx_call *call)
     return IFD_SCATTER_REPLACE;
 }
 
+/* In a type that has sums and products. */
+static uint32_t countable(struct ifd_builder *b, uint32_t x)
+{
+    const bool is_truth = ifd_build_desc(b, x)->dtype == IFD_BOOL;
+    return is_truth ? ifd_build_cast(b, x, IFD_S32) : ifd_onnx_widened(b, x);
+}
+
 static uint32_t scatter(struct ifd_onnx_call *call, uint32_t data, uint32_t rows, uint32_t updates)
 {
     struct ifd_builder *b = call->b;
     const struct ifd_scatter_rows_attrs attrs = {.mode = scatter_mode(call)};
     const struct ifd_shape shape = shape_of(call, 0);
+    const enum ifd_dtype dtype = ifd_build_desc(b, data)->dtype;
+    if (attrs.mode != IFD_SCATTER_REPLACE) {
+        data = countable(b, data);
+        updates = countable(b, updates);
+    }
     const uint32_t y = ifd_build_node(b, IFD_OP_SCATTER_ROWS,
                                       (const uint32_t[]){data, rows, updates}, 3, NULL, &attrs);
-    return ifd_build_reshape(b, y, shape.dim, shape.rank);
+    return ifd_build_reshape(b, ifd_build_cast(b, y, dtype), shape.dim, shape.rank);
 }
 
 void ifd_onnx_scatter_elements(struct ifd_onnx_call *call, int unused)
@@ -250,6 +262,13 @@ void ifd_onnx_one_hot(struct ifd_onnx_call *call, int unused)
     call->output[0] = ifd_build_node(b, IFD_OP_ONE_HOT, input, 3, &output, &attrs);
 }
 
+/* The order of numbers turned: bits of whole ones, of which the smallest has no opposite. */
+static uint32_t upside_down(struct ifd_builder *b, uint32_t x)
+{
+    const enum ifd_dtype dtype = ifd_build_desc(b, x)->dtype;
+    return dtype == IFD_F32 ? ifd_build_unary(b, IFD_OP_NEG, x) : ifd_onnx_inverted(b, x);
+}
+
 void ifd_onnx_top_k(struct ifd_onnx_call *call, int unused)
 {
     (void)unused;
@@ -262,11 +281,11 @@ void ifd_onnx_top_k(struct ifd_onnx_call *call, int unused)
                                                    : ifd_onnx_int32(call, "k", 0)};
     const bool is_largest = ifd_onnx_int(call, "largest", 1) != 0;
     const uint32_t swapped = ifd_build_swap(b, call->input[0], axis, rank > 0 ? rank - 1 : 0);
-    const uint32_t ordered = is_largest ? swapped : ifd_build_unary(b, IFD_OP_NEG, swapped);
+    const uint32_t ordered = is_largest ? swapped : upside_down(b, swapped);
     const struct ifd_desc output[2] = {{.dtype = desc.dtype}, {.dtype = IFD_S64}};
     uint32_t found[2];
     ifd_build_nodes(b, IFD_OP_TOP_K, &ordered, 1, output, 2, &attrs, found);
-    found[0] = is_largest ? found[0] : ifd_build_unary(b, IFD_OP_NEG, found[0]);
+    found[0] = is_largest ? found[0] : upside_down(b, found[0]);
     for (uint32_t i = 0; i < call->output_count; i++) {
         call->output[i] = ifd_build_swap(b, found[i], axis, rank > 0 ? rank - 1 : 0);
     }

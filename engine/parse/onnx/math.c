@@ -189,9 +189,10 @@ static uint32_t area_tangent(struct ifd_onnx_call *call, uint32_t x)
 }
 
 /* Nearer to 0 by a bias, and 0 around it. */
-static uint32_t shrink(struct ifd_onnx_call *call, uint32_t x)
+static uint32_t shrink(struct ifd_onnx_call *call, uint32_t whole)
 {
     struct ifd_builder *b = call->b;
+    const uint32_t x = ifd_build_cast(b, whole, IFD_F32);
     const double bias = ifd_onnx_f32(call, "bias", 0);
     const double limit = ifd_onnx_f32(call, "lambd", 0.5);
     const uint32_t zero = ifd_build_number(b, IFD_F32, 0);
@@ -201,7 +202,8 @@ static uint32_t shrink(struct ifd_onnx_call *call, uint32_t x)
         ifd_onnx_compared(b, IFD_OP_LESS, x, ifd_build_number(b, IFD_F32, -limit));
     const uint32_t low =
         ifd_onnx_selected(b, is_below, ifd_build_with(b, IFD_OP_ADD, x, bias), zero);
-    return ifd_onnx_selected(b, is_above, ifd_build_with(b, IFD_OP_SUB, x, bias), low);
+    const uint32_t y = ifd_onnx_selected(b, is_above, ifd_build_with(b, IFD_OP_SUB, x, bias), low);
+    return ifd_build_cast(b, y, ifd_build_desc(b, whole)->dtype);
 }
 
 /* x sigmoid(alpha x) */

@@ -104,7 +104,8 @@ void ifd_onnx_cumprod(struct ifd_onnx_call *call, int unused)
     const uint32_t rank = shape_of(b, call->input[0]).rank;
     const uint32_t axis = ifd_build_axis(b, ifd_build_int_of(b, call->input[1], "the axis"), rank);
     const bool is_back = ifd_onnx_int(call, "reverse", 0) != 0;
-    uint32_t y = call->input[0];
+    const enum ifd_dtype dtype = ifd_build_desc(b, call->input[0])->dtype;
+    uint32_t y = ifd_onnx_widened(b, call->input[0]);
     if (b->code != IFD_OK) {
         return;
     }
@@ -113,7 +114,7 @@ void ifd_onnx_cumprod(struct ifd_onnx_call *call, int unused)
         y = ifd_build_binary(b, IFD_OP_MUL, y, moved(b, y, axis, by, is_back));
     }
     const bool is_exclusive = ifd_onnx_int(call, "exclusive", 0) != 0 && size > 0;
-    call->output[0] = is_exclusive ? moved(b, y, axis, 1, is_back) : y;
+    call->output[0] = ifd_build_cast(b, is_exclusive ? moved(b, y, axis, 1, is_back) : y, dtype);
 }
 
 /* ---- gated units ---- */

@@ -6,7 +6,7 @@
 #include "engine/parse/onnx/onnx_impl.h"
 #include "engine/parse/onnx/quantized.h"
 
-static uint32_t widened(struct ifd_builder *b, uint32_t x)
+uint32_t ifd_onnx_widened(struct ifd_builder *b, uint32_t x)
 {
     const uint32_t small = IFD_BIT(IFD_U8) | IFD_BIT(IFD_S8) | IFD_BIT(IFD_U16) | IFD_BIT(IFD_S16);
     const uint32_t large = IFD_BIT(IFD_U32) | IFD_BIT(IFD_U64);
@@ -19,7 +19,8 @@ static uint32_t widened(struct ifd_builder *b, uint32_t x)
 static uint32_t arithmetic(struct ifd_builder *b, enum ifd_op op, uint32_t x, uint32_t y)
 {
     const enum ifd_dtype dtype = ifd_build_desc(b, x)->dtype;
-    return ifd_build_cast(b, ifd_build_binary(b, op, widened(b, x), widened(b, y)), dtype);
+    return ifd_build_cast(
+        b, ifd_build_binary(b, op, ifd_onnx_widened(b, x), ifd_onnx_widened(b, y)), dtype);
 }
 
 static bool is_real(const struct ifd_builder *b, uint32_t x)
@@ -30,7 +31,7 @@ static bool is_real(const struct ifd_builder *b, uint32_t x)
 uint32_t ifd_onnx_compared(struct ifd_builder *b, enum ifd_op op, uint32_t x, uint32_t y)
 {
     const struct ifd_desc output = {.dtype = IFD_BOOL};
-    const uint32_t operands[2] = {widened(b, x), widened(b, y)};
+    const uint32_t operands[2] = {ifd_onnx_widened(b, x), ifd_onnx_widened(b, y)};
     return ifd_build_node(b, op, operands, 2, &output, NULL);
 }
 
@@ -42,11 +43,18 @@ uint32_t ifd_onnx_selected(struct ifd_builder *b, uint32_t condition, uint32_t x
 
 /* ---- of one tensor ---- */
 
+uint32_t ifd_onnx_magnitude(struct ifd_builder *b, uint32_t x)
+{
+    return is_real(b, x)
+               ? ifd_build_unary(b, IFD_OP_ABS, x)
+               : ifd_build_binary(b, IFD_OP_MAXIMUM, x, ifd_build_unary(b, IFD_OP_NEG, x));
+}
+
 static uint32_t whole_unary(struct ifd_builder *b, enum ifd_op op, uint32_t x)
 {
     switch ((int)op) {
     case IFD_OP_ABS:
-        return ifd_build_binary(b, IFD_OP_MAXIMUM, x, ifd_build_unary(b, IFD_OP_NEG, x));
+        return ifd_onnx_magnitude(b, x);
     case IFD_OP_RELU:
         return ifd_build_with(b, IFD_OP_MAXIMUM, x, 0);
     case IFD_OP_SIGN:
@@ -64,7 +72,8 @@ void ifd_onnx_unary(struct ifd_onnx_call *call, int op)
     const bool is_own = desc.dtype == IFD_F32 || desc.quant.count == 1;
     call->output[0] =
         is_own ? ifd_build_unary(b, (enum ifd_op)op, x)
-               : ifd_build_cast(b, whole_unary(b, (enum ifd_op)op, widened(b, x)), desc.dtype);
+               : ifd_build_cast(b, whole_unary(b, (enum ifd_op)op, ifd_onnx_widened(b, x)),
+                                desc.dtype);
 }
 
 static uint32_t cast_as(struct ifd_onnx_call *call, uint32_t x, int64_t type)
@@ -190,6 +199,14 @@ void ifd_onnx_binary(struct ifd_onnx_call *call, int op)
 }
 
 /* Before opset 7 a list of slopes lay along the channels. */
+static uint32_t whole_prelu(struct ifd_builder *b, uint32_t x, uint32_t slope)
+{
+    const uint32_t zero =
+        ifd_build_cast(b, ifd_build_number(b, IFD_S64, 0), ifd_build_desc(b, x)->dtype);
+    const uint32_t is_below = ifd_onnx_compared(b, IFD_OP_LESS, x, zero);
+    return ifd_onnx_selected(b, is_below, arithmetic(b, IFD_OP_MUL, x, slope), x);
+}
+
 void ifd_onnx_prelu(struct ifd_onnx_call *call, int unused)
 {
     (void)unused;
@@ -203,7 +220,9 @@ void ifd_onnx_prelu(struct ifd_onnx_call *call, int unused)
         }
         y = ifd_build_reshape(b, y, slope.dim, slope.rank);
     }
-    call->output[0] = arithmetic(b, IFD_OP_PRELU, call->input[0], y);
+    call->output[0] = is_real(b, call->input[0])
+                          ? ifd_build_binary(b, IFD_OP_PRELU, call->input[0], y)
+                          : whole_prelu(b, call->input[0], y);
 }
 
 void ifd_onnx_compare(struct ifd_onnx_call *call, int op)
@@ -247,7 +266,7 @@ void ifd_onnx_power(struct ifd_onnx_call *call, int unused)
     uint32_t x = call->input[0];
     const enum ifd_dtype dtype = ifd_build_desc(b, x)->dtype;
     const bool as_real = is_real(b, x) || is_real(b, call->input[1]);
-    x = as_real ? ifd_build_cast(b, x, IFD_F32) : widened(b, x);
+    x = as_real ? ifd_build_cast(b, x, IFD_F32) : ifd_onnx_widened(b, x);
     const uint32_t exponent = ifd_build_cast(b, old_operand(call), ifd_build_desc(b, x)->dtype);
     const struct ifd_bytes content = ifd_build_content(b, exponent);
     const double number = as_real && content.size == sizeof(float)
@@ -267,17 +286,14 @@ void ifd_onnx_modulo(struct ifd_onnx_call *call, int unused)
 {
     (void)unused;
     struct ifd_builder *b = call->b;
-    const uint32_t x = widened(b, call->input[0]), y = widened(b, call->input[1]);
+    const uint32_t x = ifd_onnx_widened(b, call->input[0]), y = ifd_onnx_widened(b, call->input[1]);
     const enum ifd_dtype dtype = ifd_build_desc(b, call->input[0])->dtype;
     if (ifd_onnx_int(call, "fmod", 0) == 0) {
         call->output[0] = ifd_build_cast(b, ifd_build_binary(b, IFD_OP_FLOOR_MOD, x, y), dtype);
         return;
     }
     /* |x| mod |y| with the sign of x */
-    const bool real = is_real(b, x);
-    const uint32_t magnitude[2] = {
-        real ? ifd_build_unary(b, IFD_OP_ABS, x) : whole_unary(b, IFD_OP_ABS, x),
-        real ? ifd_build_unary(b, IFD_OP_ABS, y) : whole_unary(b, IFD_OP_ABS, y)};
+    const uint32_t magnitude[2] = {ifd_onnx_magnitude(b, x), ifd_onnx_magnitude(b, y)};
     const uint32_t rest = ifd_build_binary(b, IFD_OP_FLOOR_MOD, magnitude[0], magnitude[1]);
     const uint32_t is_below =
         ifd_onnx_compared(b, IFD_OP_LESS, x, ifd_build_number(b, ifd_build_desc(b, x)->dtype, 0));
@@ -307,13 +323,17 @@ void ifd_onnx_bitwise(struct ifd_onnx_call *call, int op)
     call->output[0] = ifd_build_binary(call->b, (enum ifd_op)op, call->input[0], call->input[1]);
 }
 
+uint32_t ifd_onnx_inverted(struct ifd_builder *b, uint32_t x)
+{
+    const enum ifd_dtype dtype = ifd_build_desc(b, x)->dtype;
+    const uint32_t ones = ifd_build_cast(b, ifd_build_number(b, IFD_S64, -1), dtype);
+    return ifd_build_binary(b, IFD_OP_BITWISE_XOR, x, ones);
+}
+
 void ifd_onnx_bitwise_not(struct ifd_onnx_call *call, int unused)
 {
     (void)unused;
-    struct ifd_builder *b = call->b;
-    const enum ifd_dtype dtype = ifd_build_desc(b, call->input[0])->dtype;
-    const uint32_t ones = ifd_build_cast(b, ifd_build_number(b, IFD_S64, -1), dtype);
-    call->output[0] = ifd_build_binary(b, IFD_OP_BITWISE_XOR, call->input[0], ones);
+    call->output[0] = ifd_onnx_inverted(call->b, call->input[0]);
 }
 
 void ifd_onnx_cumsum(struct ifd_onnx_call *call, int unused)
@@ -325,7 +345,7 @@ void ifd_onnx_cumsum(struct ifd_onnx_call *call, int unused)
         .exclusive = ifd_onnx_int(call, "exclusive", 0) != 0,
         .reverse = ifd_onnx_int(call, "reverse", 0) != 0,
     };
-    const uint32_t x = widened(b, call->input[0]);
+    const uint32_t x = ifd_onnx_widened(b, call->input[0]);
     call->output[0] = ifd_build_cast(b, ifd_build_node(b, IFD_OP_CUMSUM, &x, 1, NULL, &attrs),
                                      ifd_build_desc(b, call->input[0])->dtype);
 }

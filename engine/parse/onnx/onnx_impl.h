@@ -147,6 +147,12 @@ void ifd_onnx_modulo(struct ifd_onnx_call *call, int unused);
 void ifd_onnx_power(struct ifd_onnx_call *call, int unused);
 void ifd_onnx_prelu(struct ifd_onnx_call *call, int unused);
 void ifd_onnx_where(struct ifd_onnx_call *call, int unused);
+/** Whole numbers of types that arithmetic lacks in one that has it; others as they are. */
+uint32_t ifd_onnx_widened(struct ifd_builder *b, uint32_t x);
+/** Without sign: of f32, s32 or s64. */
+uint32_t ifd_onnx_magnitude(struct ifd_builder *b, uint32_t x);
+/** The bits of whole numbers inverted. */
+uint32_t ifd_onnx_inverted(struct ifd_builder *b, uint32_t x);
 uint32_t ifd_onnx_compared(struct ifd_builder *b, enum ifd_op op, uint32_t x, uint32_t y);
 uint32_t ifd_onnx_selected(struct ifd_builder *b, uint32_t condition, uint32_t x, uint32_t y);
 
@@ -251,6 +257,8 @@ void ifd_onnx_softmax_cross_entropy(struct ifd_onnx_call *call, int unused);
 void ifd_onnx_function(struct ifd_onnx_call *call, int which); /* enum ifd_onnx_function */
 void ifd_onnx_reduce(struct ifd_onnx_call *call, int which);   /* enum ifd_onnx_reduction */
 void ifd_onnx_arg(struct ifd_onnx_call *call, int op);
+/** From opset 13 on along one axis; before, along all dimensions from the axis on. */
+uint32_t ifd_onnx_softmax(struct ifd_onnx_call *call, enum ifd_op op, uint32_t x, int64_t opset);
 void ifd_onnx_soft(struct ifd_onnx_call *call, int op);
 void ifd_onnx_move(struct ifd_onnx_call *call, int which); /* enum ifd_onnx_movement */
 /* slice.c; x: input 0 */

@@ -245,6 +245,7 @@ static const struct ifd_onnx_rule rules[] = {
     {MS, "QLinearAdd", 7, 8, 1, ifd_onnx_quantized, IFD_ONNX_Q_ADD},
     {MS, "QLinearAveragePool", 4, 5, 1, ifd_onnx_quantized, IFD_ONNX_Q_AVERAGE_POOL},
     {MS, "QLinearConcat", 5, ANY, 1, ifd_onnx_quantized, IFD_ONNX_Q_CONCAT},
+    {MS, "QLinearConv", 8, 9, 1, ifd_onnx_quantized, IFD_ONNX_Q_CONV},
     {MS, "QLinearGlobalAveragePool", 5, 5, 1, ifd_onnx_quantized, IFD_ONNX_Q_GLOBAL_AVERAGE_POOL},
     {MS, "QLinearLeakyRelu", 4, 5, 1, ifd_onnx_quantized, IFD_ONNX_Q_LEAKY_RELU},
     {MS, "QLinearMul", 7, 8, 1, ifd_onnx_quantized, IFD_ONNX_Q_MUL},

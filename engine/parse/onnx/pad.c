@@ -103,7 +103,12 @@ static uint32_t pad(struct ifd_onnx_call *call, uint32_t x)
     attrs.value = (float)(value == IFD_NONE ? ifd_onnx_f32(call, "value", 0)
                                             : ifd_build_number_of(b, value, "the padding"));
     attrs.has_value = attrs.value != 0;
-    return ifd_build_node(b, IFD_OP_PAD, &cropped, 1, NULL, &attrs);
+    /* types that padding knows with 0 only */
+    const enum ifd_dtype dtype = ifd_build_desc(b, cropped)->dtype;
+    const bool is_rare =
+        dtype == IFD_U16 || dtype == IFD_S16 || dtype == IFD_U32 || dtype == IFD_U64;
+    const uint32_t data = is_rare && attrs.has_value ? ifd_onnx_widened(b, cropped) : cropped;
+    return ifd_build_cast(b, ifd_build_node(b, IFD_OP_PAD, &data, 1, NULL, &attrs), dtype);
 }
 
 void ifd_onnx_pad(struct ifd_onnx_call *call, int unused)

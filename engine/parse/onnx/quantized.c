@@ -268,6 +268,29 @@ static uint32_t q_conv(struct ifd_onnx_call *call)
     return scaled_down(call, sums, product_scale(call), ifd_onnx_quant_at(call, 6), 1);
 }
 
+static uint32_t q_conv_in_any_layout(struct ifd_onnx_call *call)
+{
+    struct ifd_builder *b = call->b;
+    const bool is_last = ifd_onnx_int(call, "channels_last", 0) != 0;
+    const uint32_t rank = ifd_build_desc(b, call->input[0])->shape.rank;
+    if (is_last && rank != 4) {
+        return ifd_build_fail(b, IFD_UNSUPPORTED, "attribute \"channels_last\" of %u dimensions",
+                              rank);
+    }
+    uint32_t *input = ifd_arena_take_array(b->graph->arena, call->input_count, sizeof(*input));
+    if (!input) {
+        b->code = ifd_arena_fail(b->graph->arena, call->input_count * sizeof(*input), b->err);
+        return IFD_NONE;
+    }
+    memcpy(input, call->input, call->input_count * sizeof(*input));
+    input[0] = is_last ? ifd_build_to_nchw(b, input[0]) : input[0];
+    struct ifd_onnx_call form = *call;
+    form.input = input;
+    uint32_t y = ifd_onnx_stored_conv(&form, IFD_ACT_NONE);
+    y = y == IFD_NONE ? q_conv(&form) : y;
+    return is_last ? ifd_build_to_nhwc(b, y) : y;
+}
+
 static uint32_t q_matmul(struct ifd_onnx_call *call)
 {
     const uint32_t sums =
@@ -317,14 +340,6 @@ static uint32_t q_concat(struct ifd_onnx_call *call)
     return ifd_onnx_quantize(b, y, ifd_onnx_quant_at(call, 0), 0);
 }
 
-static uint32_t q_softmax(struct ifd_onnx_call *call, uint32_t x)
-{
-    struct ifd_builder *b = call->b;
-    const int64_t axis = ifd_onnx_int(call, "axis", -1);
-    return ifd_build_softmax(b, IFD_OP_SOFTMAX, x,
-                             ifd_build_axis(b, axis, ifd_build_desc(b, x)->shape.rank));
-}
-
 static uint32_t q_mean(struct ifd_onnx_call *call, uint32_t x)
 {
     struct ifd_ints axes;
@@ -359,7 +374,7 @@ static uint32_t q_function(struct ifd_onnx_call *call, enum ifd_onnx_quantized w
         y = ifd_build_node(b, IFD_OP_LEAKY_RELU, &y, 1, NULL, &leaky);
         break;
     case IFD_ONNX_Q_SOFTMAX:
-        y = q_softmax(call, y);
+        y = ifd_onnx_softmax(call, IFD_OP_SOFTMAX, y, ifd_onnx_int(call, "opset", 13));
         break;
     case IFD_ONNX_Q_AVERAGE_POOL:
         y = ifd_onnx_average(call, y);
@@ -425,8 +440,7 @@ void ifd_onnx_quantized(struct ifd_onnx_call *call, int which)
         y = integer_sums(call, false);
         break;
     case IFD_ONNX_Q_CONV:
-        y = ifd_onnx_stored_conv(call, IFD_ACT_NONE);
-        y = y == IFD_NONE ? q_conv(call) : y;
+        y = q_conv_in_any_layout(call);
         break;
     case IFD_ONNX_Q_MATMUL:
         y = ifd_onnx_stored_matmul(call, IFD_ACT_NONE);

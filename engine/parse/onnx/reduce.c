@@ -13,8 +13,7 @@ static uint32_t reduced(struct ifd_builder *b, enum ifd_onnx_reduction which, ui
     };
     switch (which) {
     case IFD_ONNX_REDUCE_L1:
-        return ifd_build_reduce(b, IFD_OP_REDUCE_SUM, ifd_build_unary(b, IFD_OP_ABS, x), axes,
-                                keep);
+        return ifd_build_reduce(b, IFD_OP_REDUCE_SUM, ifd_onnx_magnitude(b, x), axes, keep);
     case IFD_ONNX_REDUCE_SUM_SQUARE:
         return ifd_build_reduce(b, IFD_OP_REDUCE_SUM, ifd_build_binary(b, IFD_OP_MUL, x, x), axes,
                                 keep);
@@ -39,9 +38,22 @@ static uint32_t reduced(struct ifd_builder *b, enum ifd_onnx_reduction which, ui
     }
 }
 
+/* In the type in which whole numbers are reduced: floats where there is a root or a logarithm. */
+static uint32_t reducible(struct ifd_builder *b, enum ifd_onnx_reduction which, uint32_t x)
+{
+    const struct ifd_desc *desc = ifd_build_desc(b, x);
+    const bool is_real = which == IFD_ONNX_REDUCE_L2 || which == IFD_ONNX_REDUCE_LOG_SUM ||
+                         which == IFD_ONNX_REDUCE_LOG_SUM_EXP;
+    return is_real                   ? ifd_build_cast(b, x, IFD_F32)
+           : desc->quant.count == 1  ? x
+           : desc->dtype == IFD_BOOL ? ifd_build_cast(b, x, IFD_S32)
+                                     : ifd_onnx_widened(b, x);
+}
+
 void ifd_onnx_reduce(struct ifd_onnx_call *call, int which)
 {
-    const uint32_t x = call->input[0];
+    const enum ifd_dtype dtype = ifd_build_desc(call->b, call->input[0])->dtype;
+    const uint32_t x = reducible(call->b, (enum ifd_onnx_reduction)which, call->input[0]);
     const uint32_t rank = ifd_build_desc(call->b, x)->shape.rank;
     struct ifd_ints axes;
     if (!ifd_onnx_axes(call, 1, rank, &axes)) {
@@ -51,8 +63,9 @@ void ifd_onnx_reduce(struct ifd_onnx_call *call, int which)
             axes.value[d] = d;
         }
     }
-    call->output[0] = reduced(call->b, (enum ifd_onnx_reduction)which, x, &axes,
-                              ifd_onnx_int(call, "keepdims", 1) != 0);
+    const uint32_t y = reduced(call->b, (enum ifd_onnx_reduction)which, x, &axes,
+                               ifd_onnx_int(call, "keepdims", 1) != 0);
+    call->output[0] = ifd_build_cast(call->b, y, dtype);
 }
 
 /* The last one of equal ones is the first one from behind. */
@@ -73,24 +86,26 @@ void ifd_onnx_arg(struct ifd_onnx_call *call, int op)
     call->output[0] = is_last ? ifd_build_binary(b, IFD_OP_SUB, last, y) : y;
 }
 
-/* From opset 13 on along one axis; before, along all dimensions from the axis on. */
-void ifd_onnx_soft(struct ifd_onnx_call *call, int op)
+uint32_t ifd_onnx_softmax(struct ifd_onnx_call *call, enum ifd_op op, uint32_t x, int64_t opset)
 {
     struct ifd_builder *b = call->b;
-    const uint32_t x = call->input[0];
     const struct ifd_shape shape = ifd_build_desc(b, x)->shape;
-    const bool is_new = call->opset >= 13;
+    const bool is_new = opset >= 13;
     const uint32_t axis =
         ifd_build_axis(b, ifd_onnx_int(call, "axis", is_new ? -1 : 1), shape.rank);
     if (is_new || axis + 1 == shape.rank) {
-        call->output[0] = ifd_build_softmax(b, (enum ifd_op)op, x, axis);
-        return;
+        return ifd_build_softmax(b, op, x, axis);
     }
     int64_t dim[2] = {1, 1};
     for (uint32_t d = 0; d < shape.rank; d++) {
         dim[d < axis ? 0 : 1] *= shape.dim[d];
     }
     const uint32_t rows = ifd_build_reshape(b, x, dim, 2);
-    const uint32_t y = ifd_build_softmax(b, (enum ifd_op)op, rows, 1);
-    call->output[0] = ifd_build_reshape(b, y, shape.dim, shape.rank);
+    const uint32_t y = ifd_build_softmax(b, op, rows, 1);
+    return ifd_build_reshape(b, y, shape.dim, shape.rank);
+}
+
+void ifd_onnx_soft(struct ifd_onnx_call *call, int op)
+{
+    call->output[0] = ifd_onnx_softmax(call, (enum ifd_op)op, call->input[0], call->opset);
 }

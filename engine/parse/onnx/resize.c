@@ -130,7 +130,7 @@ static bool take_sizes(struct ifd_onnx_call *call, bool is_old, struct resize *r
     const uint32_t count = take_floats(call, is_old ? 1 : 2, "scales", number);
     for (uint32_t i = 0; count == axes.count && i < count; i++) {
         const size_t d = (size_t)axes.value[i];
-        const double exact = (double)r->in[d] * (double)number[i];
+        const double exact = (double)((float)r->in[d] * number[i]); /* ONNX: a product of f32 */
         r->scale[d] = (double)number[i];
         r->out[d] = exact >= 0 && exact < INT32_MAX ? (int64_t)floor(exact) : 0;
     }
@@ -324,11 +324,12 @@ static bool is_repetition(const struct resize *r, uint32_t d)
     return true;
 }
 
-/* Height and width of a picture, in a mode that our own operators have. */
-static bool is_usual(const struct resize *r)
+/* Height and width of a picture, in a mode that our own operators have. They round whole numbers;
+ * ONNX cuts off what is behind the point. */
+static bool is_usual(const struct resize *r, bool is_real)
 {
-    bool usual = r->rank == 4 && r->in[0] == r->out[0] && r->in[1] == r->out[1] && !r->antialias &&
-                 !r->excludes_outside && r->mode != CUBIC;
+    bool usual = r->rank == 4 && (is_real || r->mode == NEAREST) && r->in[0] == r->out[0] &&
+                 r->in[1] == r->out[1] && !r->antialias && !r->excludes_outside && r->mode != CUBIC;
     for (uint32_t d = 2; usual && d < 4; d++) {
         /* our operators know sizes only: the scale must be their ratio */
         const bool is_ratio =
@@ -392,15 +393,17 @@ void ifd_onnx_resize(struct ifd_onnx_call *call, int is_upsample)
         ifd_build_fail(b, IFD_TOO_LARGE, "a resize to %s", ifd_shape_text(&result.shape).s);
         return;
     }
-    if (is_usual(&r)) {
+    if (is_usual(&r, result.dtype == IFD_F32)) {
         call->output[0] = usual_resize(b, &r, x);
         return;
     }
+    x = r.mode == NEAREST ? x : ifd_build_cast(b, x, IFD_F32);
     for (uint32_t d = 0; b->code == IFD_OK && d < r.rank; d++) {
         const bool is_same = r.in[d] == r.out[d] && r.scale[d] == 1 && r.coordinates != CROP;
         if (!is_same) {
             x = r.mode == NEAREST ? by_gather(b, &r, d, x) : by_matrix(b, &r, d, x);
         }
     }
-    call->output[0] = r.coordinates == CROP ? fill_outside(b, &r, x) : x;
+    x = r.coordinates == CROP ? fill_outside(b, &r, x) : x;
+    call->output[0] = ifd_build_cast(b, x, result.dtype);
 }

@@ -195,14 +195,13 @@ uint32_t ifd_onnx_slice(struct ifd_onnx_call *call, uint32_t x)
 
 /* ---- range ---- */
 
-uint32_t ifd_onnx_range(struct ifd_onnx_call *call, uint32_t x)
+static uint32_t range(struct ifd_onnx_call *call)
 {
     struct ifd_builder *b = call->b;
     uint32_t scalar[3];
     int64_t step = 0;
-    (void)x;
     for (uint32_t i = 0; i < 3; i++) {
-        scalar[i] = ifd_build_reshape(b, call->input[i], NULL, 0);
+        scalar[i] = ifd_onnx_widened(b, ifd_build_reshape(b, call->input[i], NULL, 0));
     }
     const struct ifd_bytes content = ifd_build_content(b, scalar[2]);
     if (content.size == sizeof(step)) {
@@ -222,4 +221,9 @@ uint32_t ifd_onnx_range(struct ifd_onnx_call *call, uint32_t x)
         scalar[2]};
     return ifd_build_binary(b, IFD_OP_ADD, ifd_build_node(b, IFD_OP_RANGE, from_0, 3, NULL, NULL),
                             scalar[0]);
+}
+
+uint32_t ifd_onnx_range(struct ifd_onnx_call *call, uint32_t x)
+{
+    return ifd_build_cast(call->b, range(call), ifd_build_desc(call->b, x)->dtype);
 }
