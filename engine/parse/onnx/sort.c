@@ -1,5 +1,5 @@
-/* The order of a graph's nodes, and of its names. ONNX asks for each node behind those that make its
- * inputs; ONNX Runtime does not, and there are files (some converters to half precision append
+/* The order of a graph's nodes, and of its names. ONNX asks for each node behind those that make
+ * its inputs; ONNX Runtime does not, and there are files (some converters to half precision append
  * their casts at the end) that nobody else noticed. Such a graph is sorted while it is read. */
 #include <stdlib.h>
 #include <string.h>
