@@ -644,11 +644,12 @@ def resize(rng):
         attrs["cubic_coeff_a"] = pick(rng, -0.75, -0.5)
         attrs["exclude_outside"] = int(rng.integers(2))
     x = array(rng, (n, c, h, w))
+    is_fixed = mode != "nearest"  # whole numbers are cut off: a sum of 1 may be 0.99999994
     if rng.integers(2):
         sizes = i64(n, c, int(rng.integers(1, 15)), int(rng.integers(1, 15)))
-        return Case("Resize", [x, None, None, sizes], attrs, {3}, opset=13)
+        return Case("Resize", [x, None, None, sizes], attrs, {3}, opset=13, is_fixed=is_fixed)
     scales = np.array([1, 1, pick(rng, 0.5, 1.5, 2, 3), pick(rng, 0.6, 1, 2, 2.5)], F)
-    return Case("Resize", [x, None, scales], attrs, {2}, opset=13)
+    return Case("Resize", [x, None, scales], attrs, {2}, opset=13, is_fixed=is_fixed)
 
 
 def grid_sample(rng):

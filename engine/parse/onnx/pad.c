@@ -107,7 +107,15 @@ static uint32_t pad(struct ifd_onnx_call *call, uint32_t x)
     const enum ifd_dtype dtype = ifd_build_desc(b, cropped)->dtype;
     const bool is_rare =
         dtype == IFD_U16 || dtype == IFD_S16 || dtype == IFD_U32 || dtype == IFD_U64;
-    const uint32_t data = is_rare && attrs.has_value ? ifd_onnx_widened(b, cropped) : cropped;
+    uint32_t data = is_rare && attrs.has_value ? ifd_onnx_widened(b, cropped) : cropped;
+    if (attrs.has_value && ifd_build_desc(b, data)->dtype == IFD_S64) { /* zeros of x - value */
+        const double amount = (double)attrs.value;
+        attrs.value = 0;
+        attrs.has_value = false;
+        data = ifd_build_with(b, IFD_OP_SUB, data, amount);
+        data = ifd_build_node(b, IFD_OP_PAD, &data, 1, NULL, &attrs);
+        return ifd_build_cast(b, ifd_build_with(b, IFD_OP_ADD, data, amount), dtype);
+    }
     return ifd_build_cast(b, ifd_build_node(b, IFD_OP_PAD, &data, 1, NULL, &attrs), dtype);
 }
 
