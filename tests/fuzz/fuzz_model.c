@@ -10,6 +10,7 @@
 
 #include "backends/builtin.h"
 #include "engine/base/clock.h"
+#include "engine/model/model.h"
 #include "inferd/engine.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/same.h"
@@ -199,10 +200,24 @@ static bool is_shaky(struct loaded *ref, uint32_t index, double distance, struct
     return !moves;
 }
 
+/* Of constants beyond all measure the order of a sum makes one number, another or none. */
+static bool has_wild_constants(const struct ifd_graph *graph)
+{
+    bool has = false;
+    for (; graph; graph = graph->next) {
+        for (uint32_t i = 0; i < graph->value_count; i++) {
+            const struct ifd_value *value = &graph->value[i];
+            has = has || fuzz_is_wild(value->desc.dtype, value->data);
+        }
+    }
+    return has;
+}
+
 static void expect_same_outputs(const struct loaded *fast, struct loaded *ref,
                                 struct ifd_tensor *input, const struct way *way)
 {
-    const bool is_close = fast->info->exact && fast->info->precision == IFD_PRECISION_F32;
+    const bool is_close = fast->info->exact && fast->info->precision == IFD_PRECISION_F32 &&
+                          !has_wild_constants(&ref->model->graph);
     for (uint32_t i = 0; i < fast->info->output_count; i++) {
         const struct ifd_tensor *a = &fast->output[i], *b = &ref->output[i];
         const bool has_shape = a->dtype == b->dtype && ifd_shape_equal(&a->shape, &b->shape);

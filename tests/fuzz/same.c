@@ -7,6 +7,8 @@
 #include "engine/tensor/half.h"
 #include "tests/fuzz/fuzz.h"
 
+#define WILD 1e6 /* rounded by 0.06 */
+
 static uint32_t next(uint32_t *random)
 {
     *random ^= *random << 13; /* xorshift */
@@ -93,6 +95,12 @@ bool fuzz_move(struct ifd_tensor *tensor, uint32_t seed)
 
 /* ---- distance ---- */
 
+/* Of one number_at. */
+static size_t number_bytes(enum ifd_dtype dtype)
+{
+    return dtype == IFD_C64 ? sizeof(float) : ifd_dtype_bytes(dtype);
+}
+
 /* Element i as a number; of C64 the real and the imaginary part, one behind the other. */
 static double number_at(const struct ifd_tensor *t, size_t i)
 {
@@ -123,6 +131,18 @@ static double number_at(const struct ifd_tensor *t, size_t i)
     }
 }
 
+bool fuzz_is_wild(enum ifd_dtype dtype, struct ifd_bytes content)
+{
+    const struct ifd_tensor tensor = {
+        .dtype = dtype, .data = (void *)(uintptr_t)content.data, .bytes = content.size};
+    bool is_wild = false;
+    for (size_t i = 0; is_float(dtype) && i < content.size / number_bytes(dtype); i++) {
+        const double number = number_at(&tensor, i);
+        is_wild = is_wild || !isfinite(number) || number > WILD;
+    }
+    return is_wild;
+}
+
 static double distance_of_texts(const struct ifd_tensor *a, const struct ifd_tensor *b)
 {
     const struct ifd_str *x = a->data, *y = b->data;
@@ -138,7 +158,7 @@ static double distance_of_texts(const struct ifd_tensor *a, const struct ifd_ten
 double fuzz_distance(const struct ifd_tensor *a, const struct ifd_tensor *b)
 {
     const bool floats = is_float(a->dtype);
-    const size_t size = a->dtype == IFD_C64 ? sizeof(float) : ifd_dtype_bytes(a->dtype);
+    const size_t size = number_bytes(a->dtype);
     double largest = 0, worst = 0;
     bool is_bounded = true; /* what b's kernel made */
     bool is_same = true;    /* where one has a number, both have */

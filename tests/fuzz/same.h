@@ -12,6 +12,10 @@ void fuzz_fill(struct ifd_tensor *tensor, size_t count, uint32_t seed);
 /** Moves every float a little: by 1 / 4096 of it, up or down. False if the tensor has none. */
 bool fuzz_move(struct ifd_tensor *tensor, uint32_t seed);
 
+/** Whether content holds a float that is not finite or exceeds 10^6. Masks, which are as far below
+ *  0, are not meant. */
+bool fuzz_is_wild(enum ifd_dtype dtype, struct ifd_bytes content);
+
 /** How far a is from b, which has the same type and size. Integers, booleans, texts: the largest
  *  difference. Floats: likewise, over the largest number of b. Elements that are not finite in a or
  *  in b do not count if b has such elements; otherwise they are infinitely far. */

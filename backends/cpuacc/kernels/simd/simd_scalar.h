@@ -130,11 +130,12 @@ INLINE vi vi_or(vi a, vi b)
 {
     return a | b;
 }
-/* |x| < 2^22, which the templates guarantee: adding and subtracting 1.5 * 2^23 rounds. */
+/* |x| < 2^22, which the templates guarantee: adding and subtracting 1.5 * 2^23 rounds. Of what is
+ * no number it makes any. */
 INLINE vi vf_to_vi(vf a)
 {
     volatile float shifted = a + 12582912.0f;
-    return vf_bits(shifted) - vf_bits(12582912.0f);
+    return (vi)((uint32_t)vf_bits(shifted) - (uint32_t)vf_bits(12582912.0f));
 }
 INLINE vf vi_to_vf(vi a)
 {
