@@ -10,7 +10,8 @@ Exports networks with pseudo-random weights as ONNX into FOLDER (YOLOX nano is F
 for them (tuning=2), holds its answers to PyTorch's, and times both in turn. "whole": from pictures
 in host memory to answers in host memory. "inside": without these copies; for inferd the whole less
 the copies' time as a profile shows it. PyTorch: eagerly, and its best, a CUDA graph; batch norms as
-torchvision has them; f32 without TF32; fp16 with channels last. ncnn: on Vulkan, whole; it has no
+torchvision has them; f32 without TF32; fp16 with channels last; YOLOX nano cannot be a graph, its
+trace stands there. ncnn: on Vulkan, whole; it has no
 batches. MNN: on OpenCL or Vulkan, whole, one picture at a time. A peer that finds no device says so
 and has no time: MNN would run on the CPU.
 Medians of medians, in ms; ratio: PyTorch's CUDA graph / inferd."""
@@ -152,8 +153,10 @@ class Peer:
         self.x = self.host.cuda()
         self.form = (lambda x: x.half().to(memory_format=torch.channels_last)) if half else (
             lambda x: x)
+        self.graph = None
         if name == "yolox_nano":  # its slices read their constants while they run: no CUDA graph
             self.net = torch.jit.trace(self.net, self.form(self.x), check_trace=False)
+            return
         stream = torch.cuda.Stream()
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):
@@ -164,15 +167,24 @@ class Peer:
         with torch.cuda.graph(self.graph):
             self.y = self.net(self.form(self.x)).float()
 
+    def eager(self):
+        self.y = self.net(self.form(self.x)).float()
+
+    def inside(self):
+        if self.graph:
+            self.graph.replay()
+        else:
+            self.eager()
+
     def whole(self):
         self.x.copy_(self.host)
-        self.graph.replay()
+        self.inside()
         self.y.cpu()
 
     def times(self):
         return {
-            "eager": median_ms(lambda: self.net(self.form(self.x))),
-            "inside": median_ms(self.graph.replay),
+            "eager": median_ms(self.eager),
+            "inside": median_ms(self.inside),
             "whole": median_ms(self.whole)
         }
 
