@@ -27,15 +27,17 @@ static enum ifd_code add_initializers(struct ifd_onnx_build *build)
     enum ifd_code code = IFD_OK;
     for (uint32_t i = 0; code == IFD_OK && i < g->initializer_count; i++) {
         const uint32_t value =
-            known ? ifd_build_constant(&build->b, &known[i].desc, known[i].data, IFD_TENSOR_PAD)
-                  : ifd_onnx_constant(&build->b, &g->initializer[i]);
+            known && known[i].is_constant
+                ? ifd_build_constant(&build->b, &known[i].desc, known[i].data, IFD_TENSOR_PAD)
+                : ifd_onnx_constant(&build->b, &g->initializer[i]);
         code = build->b.code == IFD_OK ? ifd_onnx_define(build, g->initializer[i].name, value)
                                        : build->b.code;
     }
     return code;
 }
 
-/* Later readings take the constants of this graph. */
+/* Later readings take the constants of this graph. Where nodes make an initializer, such as large
+ * ones of 8-bit floats, they make it again. */
 static enum ifd_code keep_initializers(struct ifd_onnx_build *build)
 {
     const struct ifd_onnx_graph *g = build->scope->g;
@@ -47,7 +49,8 @@ static enum ifd_code keep_initializers(struct ifd_onnx_build *build)
     for (uint32_t i = 0; i < g->initializer_count; i++) {
         const struct ifd_onnx_name *name = ifd_onnx_find(build->scope, g->initializer[i].name);
         const struct ifd_value *value = &build->b.graph->value[name->value];
-        constant[i] = (struct ifd_onnx_constant){.desc = value->desc, .data = value->data};
+        constant[i] = (struct ifd_onnx_constant){
+            .is_constant = value->is_constant, .desc = value->desc, .data = value->data};
     }
     build->filling->constant = constant;
     return IFD_OK;

@@ -48,6 +48,7 @@ struct ifd_onnx_level {
 
 /** An initializer as a constant of a graph that stays. */
 struct ifd_onnx_constant {
+    bool is_constant; /* false: nodes make it */
     struct ifd_desc desc;
     struct ifd_bytes data;
 };
