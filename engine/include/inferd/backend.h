@@ -26,7 +26,7 @@
 extern "C" {
 #endif
 
-#define IFD_BACKEND_ABI 4u
+#define IFD_BACKEND_ABI 5u
 
 /** Seen outside a shared object that is built with -fvisibility=hidden. */
 #define IFD_EXPORT __attribute__((visibility("default")))
