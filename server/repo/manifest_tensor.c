@@ -116,6 +116,10 @@ static enum ifd_code read_tensor(struct ifd_fields *c, const struct ifd_text_fie
     if (!code && tensor->name[0] == '\0') {
         code = ifd_fail(c->err, IFD_INVALID, "%s:%u: %s has no name", c->file, f->line, f->name);
     }
+    if (!code && tensor->has_reshape && !tensor->has_shape) {
+        code = ifd_fail(c->err, IFD_INVALID, "%s:%u: reshape of \"%s\" needs dims", c->file,
+                        f->line, tensor->name);
+    }
     if (!code && tensor->has_reshape && !ifd_reshape_is_possible(tensor)) {
         code = ifd_fail(c->err, IFD_INVALID,
                         "%s:%u: reshape of \"%s\" needs as many elements and open dimensions as "

@@ -427,6 +427,8 @@ static void a_reshape_has_the_elements_of_its_dims(void)
     expect_refused("input { name: \"x\" dims: [1] reshape { shape: [0] } }", IFD_INVALID,
                    "a dimension");
     expect_refused("input { name: \"x\" dims: [1] reshape: true }", IFD_INVALID, "a message");
+    expect_refused("output { name: \"y\" reshape { shape: [1] } }", IFD_INVALID, "needs dims");
+    expect_refused("input { name: \"x\" reshape { shape: [] } }", IFD_INVALID, "needs dims");
 }
 
 static void nesting_and_fields_are_bounded(void)
