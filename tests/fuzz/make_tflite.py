@@ -1684,6 +1684,13 @@ def hlo_gather_of_too_much(m):
 
 
 @bad("hlo_gather")
+def hlo_gather_of_many_rows(m):
+    m.graph["tensors"][0]["shape"] = [2**25, 4]
+    o = m.graph["operators"][0]["more_options"]
+    o["slice_sizes"], o["offset_dims"], o["collapsed_slice_dims"] = [2**25, 4], [1, 2], []
+
+
+@bad("hlo_gather")
 def hlo_gather_of_a_dimension_twice(m):
     m.graph["operators"][0]["more_options"]["offset_dims"] = [1, 1]
 

@@ -95,10 +95,9 @@ static bool measure(struct windows *w)
     }
     for (uint32_t d = 0; d < w->outer; d++) {
         w->rows *= w->operand.dim[d];
-        if (places > PLACES_MAX || w->size.value[d] > PLACES_MAX) {
-            break;
+        if (places <= PLACES_MAX) {
+            places = w->size.value[d] > PLACES_MAX ? PLACES_MAX + 1 : places * w->size.value[d];
         }
-        places *= w->size.value[d];
     }
     if (places > PLACES_MAX) {
         ifd_build_fail(w->b, IFD_TOO_LARGE, "windows of more than %lld rows",

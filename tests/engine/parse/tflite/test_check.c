@@ -53,6 +53,7 @@ static const struct expectation {
     {"hlo_case_of_nothing", IFD_CORRUPT, "2 inputs, 0 branches"},
     {"hlo_gather_indices", IFD_CORRUPT, "indices [2,1], whose dimension -1 names 1 others"},
     {"hlo_gather_of_a_dimension_twice", IFD_CORRUPT, "windows that do not fit [3,4]"},
+    {"hlo_gather_of_many_rows", IFD_TOO_LARGE, "windows of more than 16777216 rows"},
     {"hlo_gather_of_too_much", IFD_CORRUPT, "windows that do not fit [3,4]"},
     {"hlo_pad_of_too_much", IFD_CORRUPT, "a padding of 9223372036854775807 and 0 for dimension 0"},
     {"hlo_pad_to_nothing", IFD_CORRUPT, "a padding of -9 and 0 for dimension 0 of [3,3]"},
