@@ -12,6 +12,7 @@ enum { X, NODES, ROOTS, WEIGHTS };
 
 #define WALKS     8
 #define STEPS_MAX 2e10 /* of all walks, at most: some dozens of seconds */
+#define ADDS      2    /* results of a leaf that take as long as a step, at least */
 
 /* A row of NODES. A leaf leads to itself. */
 struct node {
@@ -85,12 +86,14 @@ static enum ifd_code trees_infer(const struct ifd_infer *in, struct ifd_desc *ou
     if (in->input[NODES].desc->shape.dim[1] != 4 || !are_nodes_sound(in)) {
         return refuse(in, err);
     }
-    if ((double)rows * (double)trees * ((double)attrs->depth + 1) > STEPS_MAX) {
-        return ifd_fail(err, IFD_TOO_LARGE, "trees: %lld rows, %lld trees of depth %d",
-                        (long long)rows, (long long)trees, attrs->depth);
+    const int64_t results = in->input[WEIGHTS].desc->shape.dim[1];
+    const double steps = (double)attrs->depth + 1 + (double)results / ADDS;
+    if ((double)rows * (double)trees * steps > STEPS_MAX) {
+        return ifd_fail(err, IFD_TOO_LARGE,
+                        "trees: %lld rows, %lld trees of depth %d, %lld results", (long long)rows,
+                        (long long)trees, attrs->depth, (long long)results);
     }
-    const struct ifd_shape shape = {.rank = 2,
-                                    .dim = {rows, in->input[WEIGHTS].desc->shape.dim[1]}};
+    const struct ifd_shape shape = {.rank = 2, .dim = {rows, results}};
     return ifd_infer_output(def, output, 0, &shape, err);
 }
 
