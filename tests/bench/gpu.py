@@ -11,9 +11,8 @@ for them (tuning=2), holds its answers to PyTorch's, and times both in turn. "wh
 in host memory to answers in host memory. "inside": without these copies; for inferd the whole less
 the copies' time as a profile shows it. PyTorch: eagerly, and its best, a CUDA graph; batch norms as
 torchvision has them; f32 without TF32; fp16 with channels last; YOLOX nano cannot be a graph, its
-trace stands there. ncnn: on Vulkan, whole; it has no
-batches. MNN: on OpenCL or Vulkan, whole, one picture at a time. A peer that finds no device says so
-and has no time: MNN would run on the CPU.
+trace stands there. ncnn: on Vulkan, whole; it has no batches. MNN: on OpenCL or Vulkan, whole, one
+picture at a time. A peer that finds no device says so and has no time: MNN would run on the CPU.
 Medians of medians, in ms; ratio: PyTorch's CUDA graph / inferd."""
 import argparse
 import importlib

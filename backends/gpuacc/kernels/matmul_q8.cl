@@ -1,6 +1,6 @@
 // Products of matrices of 8-bit numbers: sums of 32 bits, rounded twice as the reference does. Work
 // item: 4 columns of a row. Matrices of an operand lie a_matrix (b_matrix) elements apart: 0 for
-// one that is used again. Q: char or uchar.
+// one that is used again. Q: char, the only type of 8 bits that batch_matmul has.
 
 kernel void matmul_q8(global const Q *a, const uint a_at, global const Q *b, const uint b_at,
                       global Q *y, const uint y_at, const int rows, const int columns,

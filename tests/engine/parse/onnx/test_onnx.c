@@ -215,6 +215,17 @@ static void a_model_of_one_node_is_read(void)
     }
 }
 
+/* A first reading, and options by which later ones use what it read. */
+static void read_and_keep(struct reading *first, const struct message *m,
+                          struct ifd_parse_options *options, struct ifd_parse_kept *kept)
+{
+    *kept = (struct ifd_parse_kept){.read = NULL};
+    ifd_arena_init(&kept->arena, ifd_alloc_system(), 0);
+    options->kept = kept;
+    read_model(first, m, options);
+    REQUIRE_OK(first->code, &first->err);
+}
+
 /* Wherever in memory it lies, its copy is made once. */
 static void later_readings_use_the_constants_of_the_first(void)
 {
@@ -226,12 +237,9 @@ static void later_readings_use_the_constants_of_the_first(void)
         put(&g, rest.data, rest.size);
         const struct message m = model(&g, 13);
         struct ifd_parse_options options = parse_options;
-        struct ifd_parse_kept kept = {.read = NULL};
+        struct ifd_parse_kept kept;
         struct reading first, second;
-        ifd_arena_init(&kept.arena, ifd_alloc_system(), 0);
-        options.kept = &kept;
-        read_model(&first, &m, &options);
-        REQUIRE_OK(first.code, &first.err);
+        read_and_keep(&first, &m, &options, &kept);
         REQUIRE(kept.read && kept.content == &first.arena);
         const size_t held = ifd_arena_held_bytes(&kept.arena);
         read_model(&second, &m, &options);
@@ -259,12 +267,9 @@ static void later_readings_decode_what_the_first_left_to_a_run(void)
     inner(&g, 5, &w);
     const struct message m = model(&g, 23);
     struct ifd_parse_options options = parse_options;
-    struct ifd_parse_kept kept = {.read = NULL};
+    struct ifd_parse_kept kept;
     struct reading first, second;
-    ifd_arena_init(&kept.arena, ifd_alloc_system(), 0);
-    options.kept = &kept;
-    read_model(&first, &m, &options);
-    REQUIRE_OK(first.code, &first.err);
+    read_and_keep(&first, &m, &options, &kept);
     REQUIRE(kept.read && first.graph.node_count > 1);
     read_model(&second, &m, &options);
     REQUIRE_OK(second.code, &second.err);
