@@ -35,6 +35,9 @@ static enum ifd_code check_shapes(const struct ifd_model_info *info, const struc
 
 static bool are_examples(const struct ifd_model_info *info, const struct ifd_io *io)
 {
+    if (info->unsized[0] != '\0') {
+        return false;
+    }
     for (uint32_t i = 0; i < info->input_count; i++) {
         if (!ifd_shape_equal(&io->input[i].shape, &info->input[i].example)) {
             return false;

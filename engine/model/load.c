@@ -113,7 +113,8 @@ static enum ifd_code probe(struct ifd_model *model, const struct ifd_parse_optio
     const int64_t size = options->open_other > 0 ? options->open_other : IFD_PARSE_OPEN_DIM;
     enum ifd_code code = IFD_INVALID;
     other.open_other = parsed->opens_others ? 2 * size : options->open_other;
-    for (int64_t first = parsed->opens_first ? PROBE_BATCH : 1; first > 0 && code != IFD_OK;
+    const int64_t batch = options->open_first > 0 ? 2 * options->open_first : PROBE_BATCH;
+    for (int64_t first = parsed->opens_first ? batch : 1; first > 0 && code != IFD_OK;
          first = first > 1 && parsed->opens_others ? 1 : 0) {
         struct ifd_arena arena;
         struct ifd_err why_not = {0};
@@ -173,8 +174,14 @@ static void forget_what_is_large(struct ifd_model *model)
     }
 }
 
+/* Sizes of open dimensions with which a model may be computed, as in struct ifd_parse_options. */
+struct trial {
+    int64_t first, other;
+    const struct ifd_err *why_unsized; /* not NULL: no size is known */
+};
+
 static enum ifd_code load_once(struct ifd_engine *engine, struct ifd_bytes file,
-                               const struct ifd_model_options *options, int64_t open_other,
+                               const struct ifd_model_options *options, const struct trial *trial,
                                struct ifd_model **ret_model, struct ifd_parsed *parsed,
                                struct ifd_err *err)
 {
@@ -187,10 +194,16 @@ static enum ifd_code load_once(struct ifd_engine *engine, struct ifd_bytes file,
                                       .kept = &model->kept,
                                       .shape = options->input_shape,
                                       .shape_count = options->input_shape_count,
-                                      .open_other = open_other,
+                                      .open_first = trial->first,
+                                      .open_other = trial->other,
+                                      .ports_only = trial->why_unsized != NULL,
                                       .keeps_state = options->keeps_state,
                                       .signature = options->signature};
     model->file = file;
+    if (trial->why_unsized) {
+        model->unsized = *trial->why_unsized;
+        model->info.unsized = model->unsized.text;
+    }
     ifd_arena_init(&model->kept.arena, engine->alloc, model->limits.arena_bytes);
     code = keep_externals(model, options, err);
     parse.external = model->external;
@@ -219,33 +232,71 @@ static enum ifd_code load_once(struct ifd_engine *engine, struct ifd_bytes file,
     return IFD_OK;
 }
 
+/* The first trial failed. If no other size works either, requests may know one; but what the file
+ * is refused for in the same words in every size is no matter of sizes. */
+static enum ifd_code try_sizes(struct ifd_engine *engine, struct ifd_bytes file,
+                               const struct ifd_model_options *options, struct ifd_parsed first,
+                               const struct ifd_err *first_why, struct ifd_model **ret_model,
+                               struct ifd_err *err)
+{
+    static const struct trial trials[] = {{.other = 64},
+                                          {.other = 16},
+                                          {.other = 128},
+                                          {.other = 224},
+                                          {.other = 256},
+                                          {.other = 512},
+                                          {.other = 8},
+                                          {.other = 1},
+                                          {.first = 2},
+                                          {.first = 3},
+                                          {.first = 4},
+                                          {.first = 8},
+                                          {.first = 5, .other = 7}};
+    bool is_of_sizes = false;
+    for (size_t i = 0; i < sizeof(trials) / sizeof(trials[0]); i++) {
+        struct ifd_err why = {0};
+        struct ifd_parsed parsed = {0};
+        if ((trials[i].first == 0 && !first.opens_others) ||
+            (trials[i].other == 0 && !first.opens_first)) {
+            continue; /* it is like one before */
+        }
+        const enum ifd_code code =
+            load_once(engine, file, options, &trials[i], ret_model, &parsed, &why);
+        if (code == IFD_OK || code == IFD_NOMEM) {
+            return code == IFD_OK ? code : ifd_fail(err, code, "%s", why.text);
+        }
+        is_of_sizes = is_of_sizes || strcmp(why.text, first_why->text) != 0;
+    }
+    struct ifd_parsed parsed = {0};
+    struct ifd_err why = {0};
+    const struct trial unsized = {.first = 1, .other = 1, .why_unsized = first_why};
+    const enum ifd_code code =
+        is_of_sizes ? load_once(engine, file, options, &unsized, ret_model, &parsed, &why)
+                    : first_why->code;
+    if (code != IFD_OK && err) {
+        *err = code == IFD_NOMEM ? why : *first_why;
+    }
+    return code == IFD_OK || code == IFD_NOMEM ? code : first_why->code;
+}
+
 enum ifd_code ifd_model_load(struct ifd_engine *engine, struct ifd_bytes file,
                              const struct ifd_model_options *options, struct ifd_model **ret_model,
                              struct ifd_err *err)
 {
-    /* Sizes of open dimensions, one after the other until the model can be computed; 0: the file's
-     * example. */
-    static const int64_t sizes[] = {0, 64, 16, 128, 224, 256, 512, 8, 1};
-    enum ifd_code first = IFD_OK;
-    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-        struct ifd_parsed parsed = {0};
-        struct ifd_err why = {0};
-        const enum ifd_code code =
-            load_once(engine, file, options, sizes[i], ret_model, &parsed, &why);
-        if (code == IFD_OK) {
-            return IFD_OK;
-        }
-        if (i == 0 || code == IFD_NOMEM) {
-            first = code;
-            if (err) {
-                *err = why;
-            }
-        }
-        if (!parsed.opens_others || code == IFD_NOMEM) {
-            break;
-        }
+    struct ifd_parsed parsed = {0};
+    struct ifd_err why = {0};
+    const enum ifd_code code =
+        load_once(engine, file, options, &(struct trial){0}, ret_model, &parsed, &why);
+    if (code == IFD_OK) {
+        return code;
     }
-    return first;
+    if ((parsed.opens_first || parsed.opens_others) && code != IFD_NOMEM) {
+        return try_sizes(engine, file, options, parsed, &why, ret_model, err);
+    }
+    if (err) {
+        *err = why;
+    }
+    return code;
 }
 
 enum ifd_code ifd_model_bind(const struct ifd_model *root, const struct ifd_input_shape *shape,
@@ -272,7 +323,8 @@ enum ifd_code ifd_model_bind(const struct ifd_model *root, const struct ifd_inpu
     model->signature = root->signature;
     model->precision = root->precision;
     model->is_bound = true;
-    model->info.cache = model->info.precision_why_not = model->info.taken_back = "";
+    model->info.cache = model->info.precision_why_not = "";
+    model->info.taken_back = model->info.unsized = "";
     ifd_arena_init(&model->arena, root->engine->alloc, 0);
     ifd_graph_init(&model->graph, &model->arena);
     ifd_mutex_init(&model->lock);

@@ -72,7 +72,8 @@ enum ifd_code ifd_model_create(struct ifd_engine *engine, const struct ifd_model
     model->releases_weights = options->releases_weights;
     model->hold_shapes = options->hold_shapes;
     model->hold_context = options->hold_context;
-    model->info.cache = model->info.precision_why_not = model->info.taken_back = "";
+    model->info.cache = model->info.precision_why_not = "";
+    model->info.taken_back = model->info.unsized = "";
     ifd_arena_init(&model->arena, engine->alloc, 0);
     ifd_graph_init(&model->graph, &model->arena);
     ifd_mutex_init(&model->lock);

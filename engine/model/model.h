@@ -52,6 +52,7 @@ struct ifd_model {
     struct ifd_cache_entry cache_entry; /* plan[0] may use its parts */
     struct ifd_err cache_note;          /* info.cache */
     struct ifd_err taken_back;          /* info.taken_back */
+    struct ifd_err unsized;             /* info.unsized */
 
     struct ifd_model_info info;
     struct ifd_model_info plan_info; /* info with the ports of plan[0], whose shapes are known */

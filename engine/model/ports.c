@@ -253,8 +253,10 @@ enum ifd_code ifd_model_describe(struct ifd_model *model, const struct ifd_parse
         open_batch(input, model->info.input_count);
         open_batch(output, model->info.output_count);
     }
-    if (code == IFD_OK && (parsed->opens_others || (parsed->opens_first && model->probe.is_done &&
-                                                    !model->info.batch_is_free))) {
+    /* Samples that run one by one serve every batch where the file takes no other than 1. */
+    const bool is_shape = parsed->opens_first && !model->info.batch_is_free &&
+                          (model->probe.is_done || !input[0].batched);
+    if (code == IFD_OK && (parsed->opens_others || is_shape)) {
         code = open_ports(model, parsed, err);
     }
     return code;

@@ -103,6 +103,9 @@ struct ifd_parse_options {
     /** Sizes that the graph gets in open dimensions: in the first of an input, in the others. 0:
      *  the file's example; without one 1 and IFD_PARSE_OPEN_DIM. */
     int64_t open_first, open_other;
+    /** No node is read: the graph is cut in front of the first, and what the file says of its ports
+     *  holds. Formats whose files have examples do not know it. */
+    bool ports_only;
     /** NULL: nothing is kept. */
     struct ifd_parse_kept *kept;
     /** Go on behind a cut; NULL: from the beginning. */

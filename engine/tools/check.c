@@ -132,11 +132,24 @@ static enum ifd_code measure(struct ifd_session *session, uint64_t *step_ns, uin
     return code;
 }
 
+/* Nothing runs before somebody knows a size. */
+static void report_unsized(const struct ifd_model_info *info, const char *path)
+{
+    printf("%s loads: %s %u\n", path, info->format, info->format_version);
+    print_ports("input", info->input, info->input_count);
+    print_ports("output", info->output, info->output_count);
+    printf("only a request knows its sizes; those that were tried do not fit: %s\n", info->unsized);
+}
+
 static enum ifd_code report(struct ifd_session *session, const struct check_options *options,
                             uint64_t *step_ns, struct ifd_err *err)
 {
     const struct ifd_model_info *info = session->info;
     uint64_t run_ns = 0;
+    if (info->unsized[0] != '\0') {
+        report_unsized(info, options->session.path);
+        return IFD_OK;
+    }
     enum ifd_code code = measure(session, step_ns, &run_ns, err);
     if (code) {
         return code;

@@ -186,6 +186,15 @@ static void warn_of_what_was_taken_back(const struct ifd_repo_options *options,
     }
 }
 
+static void warn_of_sizes(const struct ifd_repo_options *options, const struct ifd_version *version)
+{
+    const char *why = ifd_model_info(version->engine)->unsized;
+    if (why[0] != '\0') {
+        ifd_log_warn(options->log, "only a request knows the model's sizes", "model=%s tried=%s",
+                     version->name, why);
+    }
+}
+
 /* Reserves memory before the file is read: packed weights take at most as much as the file. */
 static enum ifd_code hold_file(const struct ifd_repo_options *options, struct ifd_version *version,
                                const char *path, struct ifd_err *err)
@@ -345,6 +354,7 @@ static enum ifd_code load_engine(const struct ifd_repo_options *options,
         version->desc.backend = ifd_model_info(version->engine)->format;
         warn_of_precision(options, version, model.precision);
         warn_of_what_was_taken_back(options, version);
+        warn_of_sizes(options, version);
     }
     return code;
 }

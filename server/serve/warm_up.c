@@ -339,7 +339,8 @@ static enum ifd_code run_sample(struct ifd_warm_up *self, struct ifd_runner *run
 enum ifd_code ifd_warm_up(struct ifd_warm_up *self, struct ifd_runner *runner, struct ifd_err *err)
 {
     const struct ifd_model_desc *m = &self->version->desc;
-    const bool runs_zeros = self->runs_zeros && self->version->engine && m->warm_up_count == 0;
+    const bool runs_zeros = self->runs_zeros && self->version->engine && m->warm_up_count == 0 &&
+                            ifd_model_info(self->version->engine)->unsized[0] == '\0';
     const uint32_t count = runs_zeros ? 1 : m->warm_up_count;
     enum ifd_code code = IFD_OK;
     for (uint32_t i = 0; i < count && !code; i++) {

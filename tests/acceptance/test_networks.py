@@ -156,6 +156,34 @@ class OpenDimensions(support.ServerCase):
         self.assertEqual(self.infer("open", 1, 3, 16, 24).as_numpy("22").shape, (1, 16, 24))
 
 
+class SizesThatOnlyRequestsKnow(support.ServerCase):
+    """y: x as [2,3,5], whose elements fit none of the sizes that are tried."""
+
+    @classmethod
+    def prepare(cls, folder):
+        corpus = support.SOURCE / "tests/fuzz/corpus/onnx"
+        support.add_model(folder, "sized", corpus / "open_sized.onnx")
+
+    def test_a_request_that_fits_is_answered_and_another_is_told_why_not(self):
+        client = triton.InferenceServerClient(
+            self.server.address, network_timeout=support.ANSWER_SECONDS
+        )
+        self.addCleanup(client.close)
+        metadata = client.get_model_metadata("sized")
+        self.assertEqual(metadata["inputs"][0]["shape"], [-1, -1])
+        self.assertEqual(metadata["outputs"][0]["shape"], [2, 3, -1])
+        for rows, columns in ((5, 6), (7, 6), (2, 15), (0, 6), (5, 6)):
+            x = np.arange(rows * columns, dtype=np.float32).reshape(rows, columns)
+            tensor = triton.InferInput("x", x.shape, "FP32")
+            tensor.set_data_from_numpy(x)
+            if x.size == 30:
+                y = client.infer("sized", [tensor]).as_numpy("y")
+                np.testing.assert_array_equal(y, x.reshape(2, 3, 5))
+            else:
+                with self.assertRaisesRegex(InferenceServerException, r"Reshape \(node 0.*fit"):
+                    client.infer("sized", [tensor])
+
+
 class SizesThatDataDecides(support.ServerCase):
     """y: twice the elements of x above t; r: these elements as a row."""
 

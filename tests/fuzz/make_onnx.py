@@ -602,6 +602,27 @@ def main():
         ["y"],
         [("i", ints(0))],
     )
+    write(
+        "open_sized",
+        [node("Reshape", "xs")],
+        [("x", F, ["n", "w"])],
+        [("y", F, [2, 3, "w"])],
+        [("s", ints(2, 3, 5))],
+    )
+    write(
+        "open_faulty",
+        [node("Neg", "x"), node("Reshape", "as", "z")],
+        [("x", F, ["n", "w"])],
+        [("y", F, ["n", "w"]), ("z", F, [5])],
+        [("a", np.ones((2, 3), np.float32)), ("s", ints(5))],
+    )
+    write(
+        "open_third",
+        [node("MatMul", "ax")],
+        [("x", F, ["n", 2])],
+        [("y", F, [1, 2])],
+        [("a", np.ones((1, 3), np.float32))],
+    )
     graphs()
     found()
     sequences()

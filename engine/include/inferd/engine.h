@@ -200,7 +200,7 @@ struct ifd_port {
     const char *name;
     /** As in the file: a batch is often 1. IFD_DIM_ANY where a request decides. */
     struct ifd_desc desc;
-    /** desc.shape, with a size that works in each open dimension. */
+    /** desc.shape, with a size that works in each open dimension (but: ifd_model_info.unsized). */
     struct ifd_shape example;
     /** Dimension 0 is the batch: 1 … IFD_MAX_BATCH at run time. */
     bool batched;
@@ -247,6 +247,10 @@ struct ifd_model_info {
     /** For people: what a device took, could not compile, and left to the next backend; the last of
      *  it. "" if there was nothing. */
     const char *taken_back;
+    /** For people: why the model could not be computed in any of the sizes that were tried in its
+     *  open dimensions. It is planned when a request brings sizes, and the examples of its ports
+     *  are none. "" if sizes were found. */
+    const char *unsized;
     uint32_t node_count, step_count;
 };
 

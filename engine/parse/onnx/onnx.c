@@ -350,11 +350,29 @@ static enum ifd_code end_graph(struct ifd_onnx_build *build)
                           : code;
 }
 
+/* In front of the first node. A graph has an output; nobody wants this one. */
+static enum ifd_code end_before_nodes(struct ifd_onnx_build *build)
+{
+    const uint32_t first = build->graph_input_count > 0 ? build->graph_input[0] : IFD_NONE;
+    if (first == IFD_NONE) {
+        return ifd_fail(build->err, IFD_UNSUPPORTED, "the model has no inputs");
+    }
+    const struct ifd_shape shape = build->b.graph->value[first].desc.shape;
+    const uint32_t output = ifd_build_reshape(&build->b, first, shape.dim, shape.rank);
+    build->parsed->cut = (struct ifd_cut){.is_cut = true};
+    return build->b.code == IFD_OK
+               ? ifd_graph_set_io(build->b.graph, build->graph_input, build->graph_input_count,
+                                  &output, 1, build->err)
+               : build->b.code;
+}
+
 static enum ifd_code build_graph(struct ifd_onnx_build *build)
 {
     enum ifd_code code = begin_graph(build);
     build->parsed->input = build->input;
-    if (code == IFD_OK) {
+    if (code == IFD_OK && build->options->ports_only) {
+        code = end_before_nodes(build);
+    } else if (code == IFD_OK) {
         code = build_main(build);
         if (code != IFD_OK && build->wanted != IFD_NONE) {
             code = ifd_onnx_make_cut(build, &build->parsed->cut);

@@ -232,6 +232,80 @@ static void the_caller_may_open_what_the_file_fixes(void)
     model_file_end(&f);
 }
 
+/* Reshape to [2,3,5]. */
+static void a_request_brings_sizes_that_no_trial_found(void)
+{
+    struct model_file f;
+    model_file_begin(&f, ONNX "open_sized.onnx", NULL);
+    EXPECT(f.info->has_open_dims);
+    EXPECT_HAS(f.info->unsized, "target [2,3,5] does not fit");
+    EXPECT(ifd_shape_equal(&f.info->input[0].desc.shape, &SHAPE(-1, -1)));
+    EXPECT(ifd_shape_equal(&f.info->output[0].desc.shape, &SHAPE(2, 3, -1)));
+    for (int64_t n = 1; n <= 6; n++) {
+        if (30 % n != 0) {
+            EXPECT_CODE(run(&f, SHAPE(n, 6)), IFD_INVALID, &f.err);
+            EXPECT_HAS(f.err.text, "cannot take these shapes: Reshape (node 0");
+            continue;
+        }
+        REQUIRE_OK(run(&f, SHAPE(n, 30 / n)), &f.err);
+        EXPECT(ifd_shape_equal(&f.out[0].shape, &SHAPE(2, 3, 5)));
+        EXPECT_CLOSE(((const float *)f.out[0].data)[29], 30, 0);
+    }
+    EXPECT_CODE(run(&f, f.info->input[0].example), IFD_INVALID, &f.err);
+    model_file_end(&f);
+}
+
+/* A matrix [1,3] times x. */
+static void a_first_dimension_may_be_no_batch(void)
+{
+    struct model_file f;
+    model_file_begin(&f, ONNX "open_third.onnx", NULL);
+    EXPECT_INT(f.info->unsized[0], '\0');
+    EXPECT(f.info->has_open_dims);
+    EXPECT(ifd_shape_equal(&f.info->input[0].desc.shape, &SHAPE(-1, 2)));
+    EXPECT_INT(f.info->input[0].example.dim[0], 3);
+    REQUIRE_OK(run(&f, SHAPE(3, 2)), &f.err);
+    EXPECT_CLOSE(((const float *)f.out[0].data)[0], 1 + 3 + 5, 0);
+    EXPECT_CODE(run(&f, SHAPE(2, 2)), IFD_INVALID, &f.err);
+    model_file_end(&f);
+}
+
+/* Its Reshape of a constant fits no size of x. */
+static void a_fault_that_is_the_same_in_every_size_is_of_the_file(void)
+{
+    struct model_file f;
+    model_file_read(&f, ONNX "open_faulty.onnx");
+    EXPECT_CODE(model_file_open(&f, &(struct model_file_options){0}), IFD_CORRUPT, &f.err);
+    EXPECT_HAS(f.err.text, "Reshape (node 1");
+    model_file_close(&f);
+    model_file_forget(&f);
+}
+
+static void a_fault_of_the_file_is_found_without_sizes(void)
+{
+    static const char old[] = "Reshape", new[] = "Reshaqe";
+    struct model_file f;
+    model_file_read(&f, ONNX "open_sized.onnx");
+    uint8_t *at = memmem((void *)(uintptr_t)f.content.data, f.content.size, old, strlen(old));
+    REQUIRE(at);
+    memcpy(at, new, strlen(new));
+    EXPECT_CODE(model_file_open(&f, &(struct model_file_options){0}), IFD_UNSUPPORTED, &f.err);
+    EXPECT_HAS(f.err.text, "operators that are not supported: Reshaqe (1, first node 0)");
+    model_file_close(&f);
+    model_file_forget(&f);
+}
+
+static enum ifd_code run_2_15(struct model_file *f)
+{
+    return run(f, SHAPE(2, 15));
+}
+
+static void every_failed_allocation_without_sizes_is_reported(void)
+{
+    model_file_torture(&(struct model_file_torture){
+        .path = ONNX "open_sized.onnx", .run = run_2_15, .rounds_at_least = 20});
+}
+
 static enum ifd_code run_2_3(struct model_file *f)
 {
     return run(f, SHAPE(2, 3, 2));
@@ -258,6 +332,11 @@ int main(int argc, char **argv)
         T(a_batch_alone_is_open_and_free),
         T(the_caller_may_bind_what_the_file_leaves_open),
         T(the_caller_may_open_what_the_file_fixes),
+        T(a_request_brings_sizes_that_no_trial_found),
+        T(a_first_dimension_may_be_no_batch),
+        T(a_fault_of_the_file_is_found_without_sizes),
+        T(a_fault_that_is_the_same_in_every_size_is_of_the_file),
+        T(every_failed_allocation_without_sizes_is_reported),
         T(every_failed_allocation_is_reported),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
