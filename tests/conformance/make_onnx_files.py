@@ -11,6 +11,7 @@ import sys
 import ml_dtypes
 import numpy as np
 import onnx
+import onnx.reference
 import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
@@ -44,10 +45,10 @@ def constant(x, name):
 
 
 def write(name, nodes, given, constants=(), outputs=("y",), opset=17, labels=None,
-          functions=(), like=None):
+          functions=(), like=None, by_definition=False):
     """given and constants: pairs of name and array. labels: of a ZipMap behind the last output,
     whose answers are the numbers of its maps. like: nodes that ONNX Runtime runs in place of those
-    that it has no kernel for."""
+    that it has no kernel for. by_definition: the evaluator of ONNX's definition answers."""
     if sys.argv[1:] and name not in sys.argv[1:]:
         return
     constants = [constant(a, n) for n, a in constants]
@@ -62,14 +63,16 @@ def write(name, nodes, given, constants=(), outputs=("y",), opset=17, labels=Non
         graph = helper.make_graph(nodes, "g", ports, outs, constants + extra)
         made = helper.make_model(graph, opset_imports=sets, ir_version=8,
                                  functions=list(functions))
-        made.producer_name = f"answers: ONNX Runtime {onnxruntime.__version__}"
+        made.producer_name = (f"answers: the evaluator of onnx {onnx.__version__}" if by_definition
+                              else f"answers: ONNX Runtime {onnxruntime.__version__}")
         return made.SerializeToString()
 
     unknown = [helper.make_empty_tensor_value_info(o) for o in outputs]
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
-    session = onnxruntime.InferenceSession(model(unknown, [], like or nodes), options,
-                                           providers=["CPUExecutionProvider"])
+    text = model(unknown, [], like or nodes)
+    session = onnx.reference.ReferenceEvaluator(onnx.load_from_string(text)) if by_definition else \
+        onnxruntime.InferenceSession(text, options, providers=["CPUExecutionProvider"])
     answers = session.run(list(outputs), dict(given))
     known = [helper.make_tensor_value_info(o, helper.np_dtype_to_tensor_dtype(a.dtype), a.shape)
              for o, a in zip(outputs, answers)]
@@ -80,7 +83,7 @@ def write(name, nodes, given, constants=(), outputs=("y",), opset=17, labels=Non
         nodes = [*nodes, node("ZipMap", [outputs[-1]], ["maps"], ML, classlabels_int64s=labels)]
         outputs = (*outputs[:-1], "maps")
     extra = [constant(a, "given:" + n) for n, a in given]
-    extra += [constant(a, "wanted:" + n) for n, a in zip(outputs, answers)]
+    extra += [constant(outside(np.asarray(a)), "wanted:" + n) for n, a in zip(outputs, answers)]
     (FOLDER / f"{name}.onnx").write_bytes(model(known, extra, nodes))
     print(name)
 
@@ -730,7 +733,7 @@ def main():
     FOLDER.mkdir(exist_ok=True)
     for make in (layers, normalizations, attention, blocks, integers, qlinear, ml, narrow,
                  functions, contributed, machines, labels_and_categories, more_trees, caches,
-                 few_bits, others, volumes, turns, regions, dynamic_layers):
+                 few_bits, others, volumes, turns, regions, dynamic_layers, newest):
         make()
 
 
@@ -739,6 +742,50 @@ def regions():
     boxes = np.concatenate([RNG.integers(0, 2, (6, 1)), RNG.integers(0, 7, (6, 4))], 1).astype(F)
     write("max_roi_pool", [node("MaxRoiPool", "xb", pooled_shape=[3, 2], spatial_scale=0.5)],
           [("x", real(2, 3, 8, 10)), ("b", boxes)], opset=16)
+
+
+def newest():
+    """What ONNX Runtime does not know, or not in these types."""
+    def define(name, op, given, constants=(), outputs=("y",), opset=28, **attributes):
+        inputs = [n for n, _ in [*given, *constants]]
+        write(name, [node(op, inputs, outputs, **attributes)], given, constants, outputs, opset,
+              by_definition=True)
+
+    large = RNG.integers(0, 2**53, (3, 9)).astype(np.uint64) << np.uint64(11)  # whole as doubles
+    for name, largest in (("top_k_u64", 1), ("bottom_k_u64", 0)):
+        define(name, "TopK", [("x", large)], [("k", S64([4]))], ("y", "i"), 24, largest=largest)
+    for dtype in (U8, S8, np.uint32, S64):
+        x = stored(dtype, 4, 12)
+        bits = x.itemsize * 8
+        counts = [0, 1, bits - 1, bits, bits + 3, 3, *([-1, -bits] if x.dtype.kind == "i" else [])]
+        for direction in ("RIGHT", "LEFT"):
+            define(f"shift_{direction.lower()}_{x.dtype.name}", "BitShift",
+                   [("x", x), ("n", np.resize(np.array(counts, dtype), x.shape))],
+                   direction=direction)
+    define("space_to_depth_columns", "SpaceToDepth", [("x", real(2, 3, 4, 6))], blocksize=2,
+           mode="CRD")
+    lines = real(3, 4)
+    lines[1] = 0
+    for p in (1, 2):
+        write(f"norm_of_zeros_{p}", [node("LpNormalization", "x", p=p)], [("x", lines)])
+    for op in ("ReduceMax", "ReduceMin"):
+        name = op[-3:].lower() + "_of_"
+        x, axis = [("x", real(2, 3, 4) > 1)], ("a", S64([1]))
+        define(name + "flags", op, x, [axis], opset=20)
+        write(name + "no_flags", [node("Slice", "xooa", "n"), node(op, "na")], x,
+              [axis, ("o", S64([1]))], opset=20, by_definition=True)
+    sizes = np.concatenate([2.0 ** np.arange(-9, 9), real(30, scale=8), [0, 1e30, np.inf, np.nan,
+                                                                         3 * 2.0**126]]).astype(F)
+    for rounding in ("up", "down", "nearest"):
+        write("powers_of_two_" + rounding,
+              [node("Cast", "x", to=TensorProto.FLOAT8E8M0, round_mode=rounding)], [("x", sizes)],
+              opset=25, by_definition=True)
+    region = np.array([0.1, -0.3, 0.9, 1.2], F)
+    for mode in ("nearest", "linear"):
+        write(f"resize_regions_{mode}",
+              [node("Resize", ["x", "r", "", "s"], axes=[3, 2], mode=mode, extrapolation_value=-1.0,
+                    coordinate_transformation_mode="tf_crop_and_resize")],
+              [("x", real(2, 3, 6, 7))], [("r", region), ("s", S64([5, 4]))], opset=19)
 
 
 def graph(nodes, inputs, outputs):

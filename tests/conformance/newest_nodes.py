@@ -17,8 +17,8 @@ from onnx import TensorProto, numpy_helper
 from onnx.backend.test.case import node
 
 NARROW = {TensorProto.DataType.Value(name) for name in
-          "FLOAT8E4M3FN FLOAT8E4M3FNUZ FLOAT8E5M2 FLOAT8E5M2FNUZ FLOAT4E2M1 UINT4 INT4 UINT2 INT2"
-          .split()}
+          "FLOAT8E4M3FN FLOAT8E4M3FNUZ FLOAT8E5M2 FLOAT8E5M2FNUZ FLOAT8E8M0 FLOAT4E2M1 UINT4 INT4 "
+          "UINT2 INT2".split()}
 
 
 def outside(value):

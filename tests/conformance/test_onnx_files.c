@@ -57,6 +57,10 @@ static double number_at(const struct ifd_tensor *t, const void *data, size_t i)
         return ((const int32_t *)data)[i];
     case IFD_S64:
         return (double)((const int64_t *)data)[i];
+    case IFD_U64:
+        return (double)((const uint64_t *)data)[i];
+    case IFD_U32:
+        return ((const uint32_t *)data)[i];
     case IFD_S16:
         return ((const int16_t *)data)[i];
     case IFD_S8:

@@ -35,9 +35,9 @@ stands where a node of ONNX's own tests becomes just this one; the others are li
 """
 ONNX = """Translated to the operators above, from opset 1 on. Operators that a model defines itself
 (functions) are what they are made of. Constants may lie in files beside the model's."""
-NARROW = """Casts and quantizations know floats of 8 bits (but for E8M0) and of 4, and whole
-numbers of 4 and 2 bits. As inputs and outputs of a model each is a byte: UINT8 with the bits of a
-float, INT8 or UINT8 with a whole number. Other operators compute these floats as f32."""
+NARROW = """Casts and quantizations know floats of 8 bits and of 4, and whole numbers of 4 and 2
+bits. As inputs and outputs of a model each is a byte: UINT8 with the bits of a float, INT8 or UINT8
+with a whole number. Other operators compute these floats as f32."""
 
 
 def read(path):

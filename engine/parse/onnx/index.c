@@ -269,23 +269,41 @@ static uint32_t upside_down(struct ifd_builder *b, uint32_t x)
     return dtype == IFD_F32 ? ifd_build_unary(b, IFD_OP_NEG, x) : ifd_onnx_inverted(b, x);
 }
 
+/* Whole numbers without sign among those with sign, in the same order, and back: the same bits but
+ * for the highest. */
+static uint32_t exchanged(struct ifd_builder *b, uint32_t x, enum ifd_dtype dtype)
+{
+    const struct ifd_desc wanted = {.dtype = dtype}, number = {.dtype = IFD_S64};
+    const int64_t lowest = INT64_MIN;
+    const uint32_t top = ifd_build_constant(
+        b, &number, (struct ifd_bytes){(const uint8_t *)&lowest, sizeof(lowest)}, 0);
+    if (dtype == IFD_S64) {
+        x = ifd_build_node(b, IFD_OP_BITCAST, &x, 1, &wanted, NULL);
+    }
+    x = ifd_build_binary(b, IFD_OP_BITWISE_XOR, x, top);
+    return dtype == IFD_S64 ? x : ifd_build_node(b, IFD_OP_BITCAST, &x, 1, &wanted, NULL);
+}
+
 void ifd_onnx_top_k(struct ifd_onnx_call *call, int unused)
 {
     (void)unused;
     struct ifd_builder *b = call->b;
-    const struct ifd_desc desc = *ifd_build_desc(b, call->input[0]);
+    const enum ifd_dtype given = ifd_build_desc(b, call->input[0])->dtype;
+    const uint32_t x = given == IFD_U64 ? exchanged(b, call->input[0], IFD_S64) : call->input[0];
+    const struct ifd_desc desc = *ifd_build_desc(b, x);
     const uint32_t rank = desc.shape.rank;
     const uint32_t axis = ifd_build_axis(b, ifd_onnx_int(call, "axis", -1), rank);
     const struct ifd_top_k_attrs attrs = {.k = call->input_count > 1
                                                    ? ifd_build_int_of(b, call->input[1], "k")
                                                    : ifd_onnx_int32(call, "k", 0)};
     const bool is_largest = ifd_onnx_int(call, "largest", 1) != 0;
-    const uint32_t swapped = ifd_build_swap(b, call->input[0], axis, rank > 0 ? rank - 1 : 0);
+    const uint32_t swapped = ifd_build_swap(b, x, axis, rank > 0 ? rank - 1 : 0);
     const uint32_t ordered = is_largest ? swapped : upside_down(b, swapped);
     const struct ifd_desc output[2] = {{.dtype = desc.dtype}, {.dtype = IFD_S64}};
     uint32_t found[2];
     ifd_build_nodes(b, IFD_OP_TOP_K, &ordered, 1, output, 2, &attrs, found);
     found[0] = is_largest ? found[0] : upside_down(b, found[0]);
+    found[0] = given == IFD_U64 ? exchanged(b, found[0], IFD_U64) : found[0];
     for (uint32_t i = 0; i < call->output_count; i++) {
         call->output[i] = ifd_build_swap(b, found[i], axis, rank > 0 ? rank - 1 : 0);
     }

@@ -271,11 +271,19 @@ static uint32_t move_blocks(struct ifd_onnx_call *call, uint32_t x, bool to_dept
         return ifd_build_fail(b, IFD_INVALID, "shape %s in blocks of %lld",
                               ifd_shape_text(&shape).s, (long long)block);
     }
-    if (to_depth || ifd_onnx_text_is(call, "mode", "DCR", true)) {
+    if (ifd_onnx_text_is(call, "mode", "DCR", true)) {
         const uint32_t nhwc = ifd_build_to_nhwc(b, x);
         return ifd_build_to_nchw(
             b, ifd_build_node(b, to_depth ? IFD_OP_SPACE_TO_DEPTH : IFD_OP_DEPTH_TO_SPACE, &nhwc, 1,
                               NULL, &attrs));
+    }
+    if (to_depth) {
+        const int64_t height = shape.dim[2] / block, width = shape.dim[3] / block;
+        const int64_t whole[4] = {shape.dim[0], shape.dim[1] * block * block, height, width};
+        const int64_t parts[6] = {shape.dim[0], shape.dim[1], height, block, width, block};
+        const uint32_t moved = ifd_build_transpose(b, ifd_build_reshape(b, x, parts, 6),
+                                                   (const uint32_t[]){0, 1, 3, 5, 2, 4});
+        return ifd_build_reshape(b, moved, whole, 4);
     }
     const int64_t depth = shape.dim[1] / block / block;
     const int64_t parts[6] = {shape.dim[0], depth, block, block, shape.dim[2], shape.dim[3]};

@@ -15,14 +15,16 @@ struct format {
     int beyond, not_real; /* codes of what is larger where nothing saturates, and of NaN */
     bool has_infinity;
     bool has_one_zero; /* the code of -0 is NaN, which has no sign */
+    bool is_power;     /* of 2, the exponent alone: without sign, fraction and 0 */
 };
 
 static const struct format formats[] = {
-    {IFD_ONNX_FLOAT8E4M3FN, 8, 7, 3, 0x7e, 0x7f, 0x7f, false, false},
-    {IFD_ONNX_FLOAT8E4M3FNUZ, 8, 8, 3, 0x7f, 0x80, 0x80, false, true},
-    {IFD_ONNX_FLOAT8E5M2, 8, 15, 2, 0x7b, 0x7c, 0x7e, true, false},
-    {IFD_ONNX_FLOAT8E5M2FNUZ, 8, 16, 2, 0x7f, 0x80, 0x80, false, true},
-    {IFD_ONNX_FLOAT4E2M1, 4, 1, 1, 7, 7, 8, false, false}, /* no NaN: it becomes -0 */
+    {IFD_ONNX_FLOAT8E4M3FN, 8, 7, 3, 0x7e, 0x7f, 0x7f, false, false, false},
+    {IFD_ONNX_FLOAT8E4M3FNUZ, 8, 8, 3, 0x7f, 0x80, 0x80, false, true, false},
+    {IFD_ONNX_FLOAT8E5M2, 8, 15, 2, 0x7b, 0x7c, 0x7e, true, false, false},
+    {IFD_ONNX_FLOAT8E5M2FNUZ, 8, 16, 2, 0x7f, 0x80, 0x80, false, true, false},
+    {IFD_ONNX_FLOAT4E2M1, 4, 1, 1, 7, 7, 8, false, false, false}, /* no NaN: it becomes -0 */
+    {IFD_ONNX_FLOAT8E8M0, 8, 127, 0, 0xfe, 0xff, 0xff, false, false, true},
 };
 
 static const struct format *format_of(int64_t type)
@@ -71,6 +73,9 @@ bool ifd_onnx_outer_dtype(int64_t type, enum ifd_dtype *ret)
 
 static float number_of(const struct format *f, int code)
 {
+    if (f->is_power) {
+        return code == f->not_real ? NAN : (float)ldexp(1, code - f->bias);
+    }
     const int sign = 1 << (f->bits - 1);
     const int size = code & (sign - 1);
     const int exponent = size >> f->fraction, rest = size & ((1 << f->fraction) - 1);
@@ -127,8 +132,30 @@ static uint32_t with_sign(struct ifd_builder *b, int code, uint32_t sign)
     return ifd_build_binary(b, IFD_OP_BITWISE_OR, sign, ifd_build_number(b, IFD_S32, code));
 }
 
+enum rounding { UP, DOWN, NEAREST }; /* of a number's size, to a power of 2 */
+
+/* The size of an f32 as the exponent of a power of 2. A code of 0 is 2^-127; as in the definition,
+ * any fraction is rounded, also that of 2^-127 itself. */
+static uint32_t power_code(struct ifd_builder *b, uint32_t size, enum rounding rounding,
+                           bool saturates)
+{
+    const uint32_t exponent = shifted(b, size, 23);
+    const uint32_t up =
+        rounding == NEAREST
+            ? ifd_build_with(b, IFD_OP_ADD, ifd_build_with(b, IFD_OP_MINIMUM, exponent, 1),
+                             0x3fffff)
+            : ifd_build_number(b, IFD_S32, rounding == UP ? 0x7fffff : 0);
+    const uint32_t code = shifted(b, ifd_build_binary(b, IFD_OP_ADD, size, up), 23);
+    const uint32_t is_real =
+        ifd_onnx_compared(b, IFD_OP_LESS, exponent, ifd_build_number(b, IFD_S32, 0xff));
+    return ifd_onnx_selected(b, is_real,
+                             ifd_build_with(b, IFD_OP_MINIMUM, code, saturates ? 0xfe : 0xff),
+                             ifd_build_number(b, IFD_S32, 0xff));
+}
+
 /* f32 as codes, s32. saturates: what is larger than all numbers becomes the largest. */
-static uint32_t encoded(struct ifd_builder *b, uint32_t x, const struct format *f, bool saturates)
+static uint32_t encoded(struct ifd_builder *b, uint32_t x, const struct format *f, bool saturates,
+                        enum rounding rounding)
 {
     const struct ifd_desc word = {.dtype = IFD_S32};
     const uint32_t bits = ifd_build_node(b, IFD_OP_BITCAST, &x, 1, &word, NULL);
@@ -136,6 +163,11 @@ static uint32_t encoded(struct ifd_builder *b, uint32_t x, const struct format *
         ifd_build_with(/* at most infinity: sums do not overflow */
                        b, IFD_OP_MINIMUM, ifd_build_with(b, IFD_OP_BITWISE_AND, bits, INT32_MAX),
                        0x7f800000);
+    if (f->is_power) {
+        const uint32_t is_real = ifd_onnx_compared(b, IFD_OP_EQUAL, x, x);
+        return ifd_onnx_selected(b, is_real, power_code(b, size, rounding, saturates),
+                                 ifd_build_number(b, IFD_S32, f->not_real));
+    }
     const int top = 1 << (f->bits - 1);
     const uint32_t sign =
         ifd_build_with(b, IFD_OP_BITWISE_AND, shifted(b, bits, 32 - f->bits), top);
@@ -176,7 +208,11 @@ uint32_t ifd_onnx_narrowed(struct ifd_onnx_call *call, uint32_t x, int64_t type)
     struct ifd_builder *b = call->b;
     const struct format *f = format_of(type);
     const bool saturates = ifd_onnx_int(call, "saturate", 1) != 0 || type == IFD_ONNX_FLOAT4E2M1;
-    return f ? decoded(b, encoded(b, ifd_build_cast(b, x, IFD_F32), f, saturates), f)
+    const enum rounding rounding = ifd_onnx_text_is(call, "round_mode", "down", false) ? DOWN
+                                   : ifd_onnx_text_is(call, "round_mode", "nearest", false)
+                                       ? NEAREST
+                                       : UP;
+    return f ? decoded(b, encoded(b, ifd_build_cast(b, x, IFD_F32), f, saturates, rounding), f)
              : wrapped(b, x, type);
 }
 
@@ -197,7 +233,7 @@ uint32_t ifd_onnx_to_outer(struct ifd_builder *b, uint32_t x, int64_t type)
 {
     const struct format *f = format_of(type);
     const bool is_real = ifd_build_desc(b, x)->dtype == IFD_F32;
-    return f && is_real ? ifd_build_cast(b, encoded(b, x, f, false), IFD_U8) : x;
+    return f && is_real ? ifd_build_cast(b, encoded(b, x, f, false, DOWN), IFD_U8) : x;
 }
 
 /* ---- types of names ---- */

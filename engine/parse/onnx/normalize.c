@@ -180,7 +180,7 @@ static uint32_t local_response(struct ifd_onnx_call *call, uint32_t x)
     return ifd_build_binary(b, IFD_OP_DIV, x, ifd_build_with(b, IFD_OP_POW, sum, beta));
 }
 
-/* x by the norm of each line along an axis. */
+/* x by the norm of each line along an axis; a line of zeros stays. */
 static uint32_t lp_normalization(struct ifd_onnx_call *call, uint32_t x)
 {
     struct ifd_builder *b = call->b;
@@ -188,8 +188,11 @@ static uint32_t lp_normalization(struct ifd_onnx_call *call, uint32_t x)
     const bool is_plain = ifd_onnx_int(call, "p", 2) == 1;
     const uint32_t terms = is_plain ? ifd_build_unary(b, IFD_OP_ABS, x) : times(b, x, x);
     const uint32_t sum = ifd_build_reduce(b, IFD_OP_REDUCE_SUM, terms, &axis, true);
-    return ifd_build_binary(b, IFD_OP_DIV, x,
-                            is_plain ? sum : ifd_build_unary(b, IFD_OP_SQRT, sum));
+    const uint32_t norm = is_plain ? sum : ifd_build_unary(b, IFD_OP_SQRT, sum);
+    const uint32_t is_zero =
+        ifd_onnx_compared(b, IFD_OP_EQUAL, norm, ifd_build_number(b, IFD_F32, 0));
+    const uint32_t divisor = ifd_onnx_selected(b, is_zero, ifd_build_number(b, IFD_F32, 1), norm);
+    return ifd_build_binary(b, IFD_OP_DIV, x, divisor);
 }
 
 void ifd_onnx_normalize(struct ifd_onnx_call *call, int which)

@@ -302,6 +302,24 @@ void ifd_onnx_modulo(struct ifd_onnx_call *call, int unused)
     call->output[0] = ifd_build_cast(b, signed_rest, dtype);
 }
 
+/* By less than 0, or by more than there are bits: copies of the sign alone. */
+static uint32_t shifted_right(struct ifd_builder *b, uint32_t x, uint32_t count)
+{
+    const enum ifd_dtype dtype = ifd_build_desc(b, x)->dtype;
+    const uint32_t has_sign =
+        IFD_BIT(IFD_S8) | IFD_BIT(IFD_S16) | IFD_BIT(IFD_S32) | IFD_BIT(IFD_S64);
+    const double last = 8 * (double)ifd_dtype_bytes(dtype) - 1;
+    const uint32_t zero = ifd_build_cast(b, ifd_build_number(b, IFD_S32, 0), dtype);
+    const uint32_t most = ifd_build_cast(b, ifd_build_number(b, IFD_S32, last), dtype);
+    const uint32_t is_outside =
+        ifd_build_binary(b, IFD_OP_LOGICAL_OR, ifd_onnx_compared(b, IFD_OP_LESS, count, zero),
+                         ifd_onnx_compared(b, IFD_OP_GREATER, count, most));
+    const uint32_t fill =
+        (has_sign & IFD_BIT(dtype)) != 0 ? ifd_build_binary(b, IFD_OP_RIGHT_SHIFT, x, most) : zero;
+    return ifd_onnx_selected(b, is_outside, fill,
+                             ifd_build_binary(b, IFD_OP_RIGHT_SHIFT, x, count));
+}
+
 /* To the left by a power of 2. */
 void ifd_onnx_bit_shift(struct ifd_onnx_call *call, int unused)
 {
@@ -309,7 +327,7 @@ void ifd_onnx_bit_shift(struct ifd_onnx_call *call, int unused)
     struct ifd_builder *b = call->b;
     const uint32_t x = call->input[0], count = call->input[1];
     if (!ifd_onnx_text_is(call, "direction", "LEFT", false)) {
-        call->output[0] = ifd_build_binary(b, IFD_OP_RIGHT_SHIFT, x, count);
+        call->output[0] = shifted_right(b, x, count);
         return;
     }
     const uint32_t two = ifd_build_number(b, IFD_S64, 2);

@@ -33,6 +33,7 @@ enum ifd_onnx_type {
     IFD_ONNX_UINT4 = 21, /* several in a byte, the first in the lowest bits */
     IFD_ONNX_INT4 = 22,
     IFD_ONNX_FLOAT4E2M1 = 23,
+    IFD_ONNX_FLOAT8E8M0 = 24,
     IFD_ONNX_UINT2 = 25,
     IFD_ONNX_INT2 = 26
 };

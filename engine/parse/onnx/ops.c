@@ -153,7 +153,7 @@ static const struct ifd_onnx_rule rules[] = {
     {"", "RotaryEmbedding", 3, 4, 1, ifd_onnx_rotary_embedding, 0},
     {"", "Round", 1, 1, 1, ifd_onnx_unary, IFD_OP_ROUND},
     {"", "STFT", 2, 4, 1, ifd_onnx_stft, 0},
-    {"", "Scan", 1, ANY, ANY, ifd_onnx_scan, 0},
+    {"", "Scan", 0, ANY, ANY, ifd_onnx_scan, 0},
     {"", "Scatter", 3, 3, 1, ifd_onnx_scatter_elements, 0},
     {"", "ScatterElements", 3, 3, 1, ifd_onnx_scatter_elements, 0},
     {"", "ScatterND", 3, 3, 1, ifd_onnx_scatter_nd, 0},

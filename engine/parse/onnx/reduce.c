@@ -65,7 +65,10 @@ void ifd_onnx_reduce(struct ifd_onnx_call *call, int which)
     }
     const uint32_t y = reduced(call->b, (enum ifd_onnx_reduction)which, x, &axes,
                                ifd_onnx_int(call, "keepdims", 1) != 0);
-    call->output[0] = ifd_build_cast(call->b, y, dtype);
+    call->output[0] =
+        dtype == IFD_BOOL /* the largest of none is the lowest number */
+            ? ifd_onnx_compared(call->b, IFD_OP_GREATER, y, ifd_build_number(call->b, IFD_S32, 0))
+            : ifd_build_cast(call->b, y, dtype);
 }
 
 /* The last one of equal ones is the first one from behind. */

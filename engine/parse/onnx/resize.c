@@ -105,10 +105,9 @@ static void keep_aspect(struct ifd_onnx_call *call, struct resize *r, const stru
     }
 }
 
-static bool take_sizes(struct ifd_onnx_call *call, bool is_old, struct resize *r)
+/* What sizes, scales and the crop are about: attribute "axes", else all. */
+static struct ifd_ints axes_of(struct ifd_onnx_call *call, const struct resize *r)
 {
-    struct ifd_builder *b = call->b;
-    float number[2 * IFD_MAX_RANK];
     struct ifd_ints axes;
     if (!ifd_onnx_axes(call, UINT32_MAX, r->rank, &axes)) {
         axes.count = r->rank;
@@ -116,6 +115,14 @@ static bool take_sizes(struct ifd_onnx_call *call, bool is_old, struct resize *r
             axes.value[d] = d;
         }
     }
+    return axes;
+}
+
+static bool take_sizes(struct ifd_onnx_call *call, bool is_old, struct resize *r)
+{
+    struct ifd_builder *b = call->b;
+    const struct ifd_ints axes = axes_of(call, r);
+    float number[2 * IFD_MAX_RANK];
     const uint32_t sizes = is_old ? IFD_NONE : ifd_onnx_input(call, 3);
     if (sizes != IFD_NONE) {
         const struct ifd_ints ints = ifd_build_ints_of(b, sizes, "the list of sizes");
@@ -140,13 +147,14 @@ static bool take_sizes(struct ifd_onnx_call *call, bool is_old, struct resize *r
 /* Where the crop begins and ends, as shares of the whole. */
 static bool take_crop(struct ifd_onnx_call *call, struct resize *r)
 {
+    const struct ifd_ints axes = axes_of(call, r);
     float roi[2 * IFD_MAX_RANK];
-    const uint32_t count = take_floats(call, 1, NULL, roi);
-    for (uint32_t d = 0; count == 2 * r->rank && d < r->rank; d++) {
-        r->start[d] = (double)roi[d];
-        r->end[d] = (double)roi[r->rank + d];
+    const bool is_whole = take_floats(call, 1, NULL, roi) == 2 * axes.count;
+    for (uint32_t i = 0; is_whole && i < axes.count; i++) {
+        r->start[axes.value[i]] = (double)roi[i];
+        r->end[axes.value[i]] = (double)roi[axes.count + i];
     }
-    return count == 2 * r->rank;
+    return is_whole;
 }
 
 /* ---- one dimension ---- */
@@ -156,6 +164,15 @@ static bool take_crop(struct ifd_onnx_call *call, struct resize *r)
 static double over(double x, double scale)
 {
     return (double)((float)x / (float)scale);
+}
+
+/* Of a crop, likewise. */
+static double in_region(const struct resize *r, uint32_t d, int64_t i)
+{
+    const float start = (float)r->start[d], end = (float)r->end[d];
+    const float last = (float)(r->in[d] - 1), steps = (float)(r->out[d] - 1);
+    const float way = (float)i * (end - start) * last;
+    return (double)(r->out[d] > 1 ? start * last + way / steps : 0.5F * (start + end) * last);
 }
 
 /* Place among the old elements of the new element i. */
@@ -179,8 +196,7 @@ static double place_of(const struct resize *r, uint32_t d, int64_t i)
     case TF_HALF:
         return over(x + 0.5, scale);
     case CROP:
-        return out > 1 ? (r->start[d] + x * (r->end[d] - r->start[d]) / (out - 1)) * (in - 1)
-                       : 0.5 * (r->start[d] + r->end[d]) * (in - 1);
+        return in_region(r, d, i);
     }
     return over(x + 0.5, scale) - 0.5;
 }
