@@ -480,15 +480,53 @@ def lstm_full_kernel():
                made)
 
 
-@model
-def lstm_basic_kernel():
+def basic_kernel(before):
+    """The basic kernel; before(shape) makes what a step begins with."""
     n, cells = 5, 4
     made = options(schema.LSTMOptionsT, fusedActivationFunction=Act.TANH,
                    kernelType=schema.LSTMKernelType.BASIC)
-    inputs = [real(2, n), real(2, cells), constant(4 * cells, n + cells), constant(4 * cells),
-              real(2, cells)]
+    inputs = [real(2, n), before(2, cells), constant(4 * cells, n + cells), constant(4 * cells),
+              before(2, cells)]
     outputs = [Tensor("f32", s) for s in ([2, cells], [2, cells], [2, n + cells], [2, 4 * cells])]
     return one(B.LSTM, inputs, outputs, O.LSTMOptions, made, 2)
+
+
+@model
+def lstm_basic_kernel():
+    return basic_kernel(real)
+
+
+@stateful
+def lstm_basic_kernel_state():
+    return basic_kernel(state)
+
+
+def basic_kernel_of_bytes(**kind):
+    n, cells = 5, 4
+    made = options(schema.LSTMOptionsT, fusedActivationFunction=Act.TANH,
+                   kernelType=schema.LSTMKernelType.BASIC)
+    around = {"scale": 1 / 128, "zero_point": 128}
+    cell = {"scale": 2.0**-11}
+    inputs = [Tensor("u8", [2, n], **around), Tensor("u8", [2, cells], **around, **kind),
+              Tensor("u8", [4 * cells, n + cells], rng.integers(0, 256, [4 * cells, n + cells]),
+                     scale=0.01, zero_point=120, constant=True),
+              Tensor("s32", [4 * cells], rng.integers(-20000, 20000, 4 * cells),
+                     scale=0.01 / 128, constant=True),
+              Tensor("s16", [2, cells], **cell, **kind)]
+    outputs = [Tensor("u8", [2, cells], **around), Tensor("s16", [2, cells], **cell),
+               Tensor("u8", [2, n + cells], **around),
+               Tensor("s16", [2, 4 * cells], scale=2.0**-12)]
+    return one(B.LSTM, inputs, outputs, O.LSTMOptions, made, 2)
+
+
+@model
+def lstm_basic_kernel_uint8():
+    return basic_kernel_of_bytes()
+
+
+@stateful
+def lstm_basic_kernel_uint8_state():
+    return basic_kernel_of_bytes(variable=True)
 
 
 def both_lstm(merge, second=False, linked=False):

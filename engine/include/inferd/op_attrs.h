@@ -363,6 +363,11 @@ enum ifd_lstm_gate {
 #define IFD_LSTM_PROJECTION_BIAS 23u
 #define IFD_LSTM_INPUTS          24
 
+/** basic_lstm has no attributes: one step of an LSTM layer. Inputs: x [n,i], state [n,c] (both u8,
+ *  1/128 around 128), weights u8 [4c,i+c] (rows of the gates input, cell, forget, output), bias s32
+ *  [4c], cell s16 [n,c] of scale 2^-11 → state and cell behind x; x beside the state u8 [n,i+c],
+ *  sums of the gates s16 [n,4c] of scale 2^-12. */
+
 /** grid_sample: x [n,h,w,c], grid [n,oh,ow,2] of places (x, y) between -1 and 1 → [n,oh,ow,c]. -1
  *  and 1 are the centers of the outermost pixels (align_corners), else their outer edges. */
 enum ifd_sample_mode { IFD_SAMPLE_LINEAR, IFD_SAMPLE_NEAREST, IFD_SAMPLE_CUBIC };

@@ -48,6 +48,12 @@ void ifd_composite_rnn(struct ifd_composite *c);
 void ifd_composite_sequence_rnn(struct ifd_composite *c);
 void ifd_composite_bidirectional_rnn(struct ifd_composite *c);
 void ifd_composite_svdf(struct ifd_composite *c);
+/** What a state that is input i has become, in the shape that it has as an input. */
+void ifd_composite_keep_state(const struct ifd_composite *c, uint32_t i, uint32_t value);
+
+/* ---- recurrent_basic.c ---- */
+
+void ifd_composite_basic_lstm(struct ifd_composite *c);
 
 /* ---- compose.c ---- */
 

@@ -1,5 +1,5 @@
 /* Recurrent layers as their steps: LSTM, RNN, SVDF of floats, with weights of floats or of 8 bits.
- * LSTM of 8-bit numbers is an operator of ours.
+ * LSTM of 8-bit numbers is an operator of ours. The basic LSTM kernel is in recurrent_basic.c.
  *
  * State is an input of the format's operator, which it writes, too. Each function leaves what it
  * has become with ifd_tflite_write_state. */
@@ -51,8 +51,7 @@ static uint32_t state_before(const struct ifd_composite *c, uint32_t i, int64_t 
     return ifd_build_reshape(c->b, given, dim, 2);
 }
 
-/* In the shape that it has as an input. */
-static void keep_state(const struct ifd_composite *c, uint32_t i, uint32_t value)
+void ifd_composite_keep_state(const struct ifd_composite *c, uint32_t i, uint32_t value)
 {
     const uint32_t given = ifd_composite_input(c, i);
     if (given == IFD_NONE || c->b->code != IFD_OK) {
@@ -340,8 +339,8 @@ static uint32_t build_lstm(struct lstm *l, uint32_t states)
     l->h = state_before(c, states, l->s.batch, output_width(l));
     l->cell = state_before(c, states + 1, l->s.batch, l->cells);
     const uint32_t y = run_lstm(l);
-    keep_state(c, states, l->h);
-    keep_state(c, states + 1, l->cell);
+    ifd_composite_keep_state(c, states, l->h);
+    ifd_composite_keep_state(c, states + 1, l->cell);
     return y;
 }
 
@@ -454,7 +453,7 @@ static uint32_t build_integer(const struct ifd_composite *c, uint32_t x, bool ti
     }
     ifd_build_nodes(c->b, IFD_OP_LSTM, operand, OPERANDS, output, begins ? 1 : 3, &attrs, y);
     for (uint32_t i = 0; i < 2 && !begins; i++) {
-        keep_state(c, STATES + i, y[1 + i]);
+        ifd_composite_keep_state(c, STATES + i, y[1 + i]);
     }
     return y[0];
 }
@@ -479,36 +478,11 @@ static uint32_t one_step(struct ifd_builder *b, uint32_t x)
                            : ifd_build_reshape(b, x, (int64_t[]){1, shape.dim[0], shape.dim[1]}, 3);
 }
 
-/* The basic kernel: inputs x, h, weights of x and h in one matrix, biases, cell; all four outputs
- * are h, cell and two that only hold what it computes with. */
-static void build_basic(struct ifd_composite *c)
-{
-    struct ifd_builder *b = c->b;
-    const struct ifd_axis_attrs columns = {.axis = 1};
-    const struct ifd_shape x = ifd_build_desc(b, c->input[0])->shape;
-    const int64_t width = ifd_build_desc(b, c->input[4])->shape.dim[1];
-    if (b->code == IFD_OK && (x.rank != 2 || ifd_build_desc(b, c->input[0])->dtype != IFD_F32)) {
-        ifd_build_fail(b, IFD_UNSUPPORTED, "a basic kernel of other types or dimensions");
-        return;
-    }
-    const uint32_t both = ifd_build_node(b, IFD_OP_CONCAT, c->input, 2, NULL, &columns);
-    const uint32_t sums = layer(c, both, c->input[2], c->input[3]);
-    uint32_t part[GATES]; /* input gate, cell, forget gate, output gate */
-    for (uint32_t g = 0; g < GATES; g++) {
-        part[g] = ifd_build_unary(b, g == 1 ? IFD_OP_TANH : IFD_OP_LOGISTIC,
-                                  ifd_build_cut(b, sums, 1, g * width, width));
-    }
-    const uint32_t cell = add(b, mul(b, part[0], part[1]), mul(b, part[2], c->input[4]));
-    const uint32_t h = mul(b, part[3], ifd_build_unary(b, IFD_OP_TANH, cell));
-    const uint32_t all[4] = {h, cell, both, sums};
-    memcpy(c->output, all, c->output_count * sizeof(*all));
-}
-
 void ifd_composite_lstm(struct ifd_composite *c)
 {
     struct lstm l = lstm_of(c);
     if (c->options->is_basic) {
-        build_basic(c);
+        ifd_composite_basic_lstm(c);
         return;
     }
     if (c->input_count < NORMALIZER || c->output_count != 1) {
@@ -582,7 +556,7 @@ static uint32_t build_rnn(const struct rnn *r, uint32_t x, const struct sequence
                                    c->options->activation);
         y[t] = h;
     }
-    keep_state(c, r->first + 3, h);
+    ifd_composite_keep_state(c, r->first + 3, h);
     return b->code == IFD_OK ? join_steps(b, y, s) : IFD_NONE;
 }
 
@@ -644,7 +618,7 @@ static void build_integer_svdf(struct ifd_composite *c)
     }
     ifd_build_nodes(c->b, IFD_OP_SVDF, c->input, 5, output, 2, &attrs, y);
     c->output[0] = y[0];
-    keep_state(c, 4, y[1]);
+    ifd_composite_keep_state(c, 4, y[1]);
 }
 
 /* Inputs: x [batch, n]; weights of features [filters, n]; weights of time [filters, memory]; bias
@@ -682,6 +656,6 @@ void ifd_composite_svdf(struct ifd_composite *c)
     const uint32_t ranks = ifd_build_reshape(b, sums, (int64_t[]){batch, filters / rank, rank}, 3);
     const uint32_t units = ifd_build_reduce(b, IFD_OP_REDUCE_SUM, ranks, &last, false);
     const uint32_t biased = c->input[3] == IFD_NONE ? units : add(b, units, c->input[3]);
-    keep_state(c, 4, state);
+    ifd_composite_keep_state(c, 4, state);
     c->output[0] = ifd_composite_activate(b, biased, c->options->activation);
 }
