@@ -733,7 +733,8 @@ def main():
     FOLDER.mkdir(exist_ok=True)
     for make in (layers, normalizations, attention, blocks, integers, qlinear, ml, narrow,
                  functions, contributed, machines, labels_and_categories, more_trees, caches,
-                 few_bits, others, volumes, turns, regions, dynamic_layers, newest):
+                 few_bits, others, volumes, turns, regions, dynamic_layers, newest,
+                 optimized, position_biases):
         make()
 
 
@@ -786,6 +787,104 @@ def newest():
               [node("Resize", ["x", "r", "", "s"], axes=[3, 2], mode=mode, extrapolation_value=-1.0,
                     coordinate_transformation_mode="tf_crop_and_resize")],
               [("x", real(2, 3, 6, 7))], [("r", region), ("s", S64([5, 4]))], opset=19)
+
+
+def gelu(x, y):
+    return node("Gelu", [x], [y], MS)
+
+
+def optimized():
+    """What optimizers write for other processors. like: the same in operators that run here."""
+    x, skip = real(2, 5, 4, 12), real(2, 12)
+    norm = [("g", real(12)), ("b", real(12))]
+    shapes = [("gn", S64([12, 1, 1])), ("xs", S64([2, 12, 5, 4])), ("gs", S64([2, 4, -1])),
+              ("one", np.ones(4, F)), ("none", np.zeros(4, F)), ("row", S64([2, 1, 1, 12])),
+              ("k", real(12))]
+
+    def apart(given, is_last, silu):
+        nodes = [node("Transpose" if is_last else "Identity", [given], ["f"],
+                      **({"perm": [0, 3, 1, 2]} if is_last else {})),
+                 node("Reshape", ["f", "gs"], ["r"]),
+                 node("InstanceNormalization", ["r", "one", "none"], ["i"], epsilon=1e-3),
+                 node("Reshape", ["i", "xs"], ["n"]), node("Reshape", ["g", "gn"], ["gc"]),
+                 node("Reshape", ["b", "gn"], ["bc"]), node("Mul", ["n", "gc"], ["m"]),
+                 node("Add", ["m", "bc"], ["a"])]
+        nodes += [node("Sigmoid", "a", "s"), node("Mul", "as", "w")] if silu else \
+            [node("Identity", "a", "w")]
+        return [*nodes, node("Transpose", "w", perm=[0, 2, 3, 1]) if is_last else
+                node("Identity", "w")]
+
+    for name, is_last, silu in (("", 1, 0), ("_silu", 1, 1), ("_channels_first", 0, 1)):
+        given = x if is_last else x.transpose(0, 3, 1, 2).copy()
+        write("group_norm" + name,
+              [node("GroupNorm", "xgb", domain=MS, groups=4, activation=silu, epsilon=1e-3,
+                    channels_last=is_last)],
+              [("x", given)], norm + shapes, like=apart("x", is_last, silu))
+    for name, other in (("", real(2, 5, 4, 12)), ("_of_channels", skip)):
+        write("skip_group_norm" + name,
+              [node("SkipGroupNorm", "xgbtk", "yz", MS, groups=4, activation=1, epsilon=1e-3)],
+              [("x", x), ("t", other)], norm + shapes, "yz",
+              like=[node("Reshape", ["t", "row"], ["t2"]) if other.ndim == 2 else
+                    node("Identity", "t", ["t2"]), node("Add", ["x", "t2"], ["x2"]),
+                    node("Add", ["x2", "k"], "z"), *apart("z", 1, 1)])
+    write("bias_add", [node("BiasAdd", "xbs", domain=MS)],
+          [("x", real(2, 5, 8)), ("s", real(2, 5, 8))], [("b", real(8))],
+          like=[node("Add", "xb", "t"), node("Add", "ts")])
+    write("bias_split_gelu", [node("BiasSplitGelu", "xb", domain=MS)], [("x", real(2, 5, 8))],
+          [("b", real(8)), ("h", S64([4, 4]))],
+          like=[node("Add", "xb", "t"), node("Split", "th", "uv", axis=-1), gelu("v", "w"),
+                node("Mul", "uw")])
+    write("gemm_fast_gelu", [node("GemmFastGelu", "xwb", domain=MS)], [("x", real(2, 3, 5))],
+          [("w", real(5, 4)), ("b", real(4))],
+          like=[node("MatMul", "xw", "m"), node("FastGelu", "mb", domain=MS)])
+    for axis, bias in ((3, (2, 1, 1, 5)), (2, (4, 5))):
+        write(f"bias_softmax_{axis}",
+              [node("BiasSoftmax", "xb", domain=MS, axis=axis, is_inner_broadcast=axis // 3)],
+              [("x", real(2, 3, 4, 5)), ("b", real(*bias))], [("f", S64([2, 3, -1])),
+                                                              ("s", S64([2, 3, 4, 5]))],
+              like=[node("Add", "xb", "a"), node("Softmax", "a", axis=-1)] if axis == 3 else
+              [node("Add", "xb", "a"), node("Reshape", "af", "r"),
+               node("Softmax", "r", "q", axis=-1), node("Reshape", "qs")])
+    weights = real(6, 3, 3, 2)
+    write("nhwc_conv", [node("NhwcConv", "xwb", domain=MS, pads=[1, 0, 1, 2], strides=[2, 1],
+                             group=2, kernel_shape=[3, 3])],
+          [("x", real(1, 7, 6, 4))], [("w", weights), ("b", real(6))],
+          like=[node("Transpose", "x", "t", perm=[0, 3, 1, 2]),
+                node("Transpose", "w", "v", perm=[0, 3, 1, 2]),
+                node("Conv", "tvb", "c", pads=[1, 0, 1, 2], strides=[2, 1], group=2),
+                node("Transpose", "c", perm=[0, 2, 3, 1])])
+    gate_constants = [("b", real(12)), ("w", real(4, 8)), ("c", real(8)), ("e", real(1, 3, 1, 1)),
+                      ("qs", S64([2, 5, 3, 4])), ("hs", S64([2, 3, 5, 2, 4])), ("l", S64([-1])),
+                      ("o", F(1)), ("t", F(2)), ("p", S64([1, 1]))]
+    write("gated_position_bias",
+          [node("GatedRelativePositionBias", "xbrwce", domain=MS, num_heads=3)],
+          [("x", real(2, 5, 12)), ("r", real(1, 3, 5, 5))], gate_constants,
+          like=[node("Add", "xb", "a"), node("Reshape", ["a", "qs"], ["h"]),
+                node("Transpose", "h", "q", perm=[0, 2, 1, 3]), node("MatMul", "qw", "m"),
+                node("Add", "mc", "n"), node("Reshape", ["n", "hs"], ["f"]),
+                node("ReduceSum", "fl", "s", keepdims=0), node("Sigmoid", "s", "g"),
+                node("Split", "gp", "uv", axis=-1), node("Mul", "ve", ["ve"]),
+                node("Sub", ["ve", "o"], ["w1"]), node("Mul", ["u", "w1"], ["uw"]),
+                node("Add", ["uw", "t"], ["gate"]), node("Mul", ["gate", "r"])])
+
+
+def position_biases():
+    """T5's buckets of distances, as its paper describes them."""
+    for both, queries, keys in ((1, 9, 40), (0, 40, 9)):
+        distance = np.arange(keys) - np.arange(queries)[:, None]
+        count = 16 // (1 + both)
+        far = np.abs(distance) if both else np.maximum(-distance, 0)
+        exact = count // 2
+        with np.errstate(divide="ignore"):
+            steps = np.log(far / exact) / np.log(20 / exact) * (count - exact)
+        bucket = np.where(far < exact, far, exact + np.minimum(steps, count - exact - 1))
+        bucket = bucket.astype(S64) + np.where(distance > 0, count, 0) * both
+        write(f"position_bias_{both}",
+              [node("RelativePositionBias", "tqk", "p", MS, max_distance=20, is_bidirectional=both),
+               node("Add", "xp")], [("x", real(1, 3, queries, keys))],
+              [("t", real(16, 3)), ("q", S64([queries])), ("k", S64([keys])), ("i", bucket), ("z0", S64([0]))],
+              like=[node("Gather", "ti", "g"), node("Transpose", "g", "r", perm=[2, 0, 1]),
+                    node("Unsqueeze", ["r", "z0"], ["p"]), node("Add", "xp")])
 
 
 def graph(nodes, inputs, outputs):

@@ -66,6 +66,24 @@ def embed_norm(rng):
     return ms("EmbedLayerNormalization", inputs, {"epsilon": 1e-3}, {2, 3, 4, 5, 6}, 2)
 
 
+def q_embed_norm(rng):
+    batch, steps, width, words = whole(rng, 1, 3), whole(rng, 1, 6), whole(rng, 2, 9), 10
+    dtype, kinds = bytes_of(rng), bool(rng.integers(2))
+    shapes = [(words, width), (steps + 3, width), (2, width), (width,), (width,)]
+    tables = [random_bytes(rng, shape, dtype) for shape in shapes]
+    scales = [np.array(rng.uniform(0.005, 0.02), F) for _ in shapes]
+    zeros = [scale_zero(rng, dtype)[1] for _ in shapes]
+    lengths = rng.integers(1, steps + 1, batch)
+    mask = maybe(rng, (np.arange(steps) < lengths[:, None]).astype(np.int32))
+    inputs = [rng.integers(0, words, (batch, steps)).astype(np.int32),
+              rng.integers(0, 2, (batch, steps)).astype(np.int32) if kinds else None, *tables,
+              mask, *scales, *zeros]
+    if not kinds:
+        inputs[4] = inputs[10] = inputs[15] = None
+    return ms("QEmbedLayerNormalization", inputs, {"epsilon": 1e-3},
+              set(range(2, 18)) - {7}, 2)
+
+
 # ---- products ----
 
 
@@ -429,7 +447,8 @@ MICROSOFT = {
     "FastGelu": gelu("FastGelu", "maybe"), "QuickGelu": gelu("QuickGelu", "never"),
     "SkipLayerNormalization": skip_norm("SkipLayerNormalization"),
     "SkipSimplifiedLayerNormalization": skip_norm("SkipSimplifiedLayerNormalization"),
-    "EmbedLayerNormalization": embed_norm, "FusedMatMul": fused_matmul("FusedMatMul"),
+    "EmbedLayerNormalization": embed_norm, "QEmbedLayerNormalization": q_embed_norm,
+    "FusedMatMul": fused_matmul("FusedMatMul"),
     "TransposeMatMul": fused_matmul("TransposeMatMul"), "FusedMatMul of turned batches":
     batch_turned, "FusedGemm": fused_gemm, "FusedConv": fused_conv, "MatMulNBits": matmul_blocks,
     "MatMulBnb4": matmul_bnb4, "GatherBlockQuantized": gather_blocks, "QGemm": q_gemm,

@@ -157,6 +157,15 @@ static uint32_t rows_of(struct ifd_builder *b, uint32_t table, uint32_t indices)
     return ifd_build_node(b, IFD_OP_GATHER, (const uint32_t[]){table, indices}, 2, NULL, &attrs);
 }
 
+uint32_t ifd_onnx_kept(struct ifd_onnx_call *call, uint32_t mask, int64_t samples)
+{
+    const struct ifd_ints axes = {.count = 1, .value = {1}};
+    const struct ifd_broadcast_to_attrs zeros = {.shape = {.count = 1, .value = {samples}}};
+    const uint32_t zero = ifd_build_number(call->b, IFD_S32, 0);
+    return mask == IFD_NONE ? ifd_build_node(call->b, IFD_OP_BROADCAST_TO, &zero, 1, NULL, &zeros)
+                            : ifd_build_reduce(call->b, IFD_OP_REDUCE_SUM, mask, &axes, false);
+}
+
 /* ids, segments, word, position and segment tables, gamma, beta, mask, positions; outputs: result,
  * number of ids that the mask keeps, sum. */
 static uint32_t embed_layer_normalization(struct ifd_onnx_call *call)
@@ -179,12 +188,7 @@ static uint32_t embed_layer_normalization(struct ifd_onnx_call *call)
                                   : rows_of(b, call->input[3], positions));
     x = segments == IFD_NONE || table == IFD_NONE ? x : add(b, x, rows_of(b, table, segments));
     if (call->output_count > 1) {
-        const struct ifd_ints axes = {.count = 1, .value = {1}};
-        const struct ifd_broadcast_to_attrs zeros = {.shape = {.count = 1, .value = {ids.dim[0]}}};
-        const uint32_t zero = ifd_build_number(b, IFD_S32, 0);
-        call->output[1] = mask == IFD_NONE
-                              ? ifd_build_node(b, IFD_OP_BROADCAST_TO, &zero, 1, NULL, &zeros)
-                              : ifd_build_reduce(b, IFD_OP_REDUCE_SUM, mask, &axes, false);
+        call->output[1] = ifd_onnx_kept(call, mask, ids.dim[0]);
     }
     if (call->output_count > 2) {
         call->output[2] = x;

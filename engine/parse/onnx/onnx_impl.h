@@ -273,7 +273,10 @@ void ifd_onnx_pad(struct ifd_onnx_call *call, int unused);
 void ifd_onnx_quantized(struct ifd_onnx_call *call, int which); /* enum ifd_onnx_quantized */
 void ifd_onnx_recurrent(struct ifd_onnx_call *call, int which); /* enum ifd_onnx_recurrent */
 void ifd_onnx_microsoft(struct ifd_onnx_call *call, int which); /* enum ifd_onnx_microsoft */
-void ifd_onnx_ml(struct ifd_onnx_call *call, int which);        /* enum ifd_onnx_ml */
+void ifd_onnx_contrib(struct ifd_onnx_call *call, int which);   /* enum ifd_onnx_contrib */
+/** How many ids the mask keeps in each of so many samples; 0 without a mask (microsoft.c). */
+uint32_t ifd_onnx_kept(struct ifd_onnx_call *call, uint32_t mask, int64_t samples);
+void ifd_onnx_ml(struct ifd_onnx_call *call, int which); /* enum ifd_onnx_ml */
 /* labels.c */
 void ifd_onnx_label_encoder(struct ifd_onnx_call *call, int unused);
 void ifd_onnx_category_mapper(struct ifd_onnx_call *call, int unused);
@@ -406,6 +409,19 @@ enum ifd_onnx_microsoft {
     IFD_ONNX_FUSED_MATMUL,
     IFD_ONNX_SKIP_LAYER_NORMALIZATION,
     IFD_ONNX_SKIP_RMS_NORMALIZATION
+};
+
+enum ifd_onnx_contrib {
+    IFD_ONNX_BIAS_ADD,
+    IFD_ONNX_BIAS_SOFTMAX,
+    IFD_ONNX_BIAS_SPLIT_GELU,
+    IFD_ONNX_GATED_POSITION_BIAS,
+    IFD_ONNX_GEMM_FAST_GELU,
+    IFD_ONNX_GROUP_NORM,
+    IFD_ONNX_NHWC_CONV,
+    IFD_ONNX_Q_EMBED_LAYER_NORMALIZATION,
+    IFD_ONNX_RELATIVE_POSITION_BIAS,
+    IFD_ONNX_SKIP_GROUP_NORM
 };
 
 enum ifd_onnx_ml {
