@@ -31,11 +31,11 @@ struct ifd_instance_setup {
 };
 
 /** Of an instance whose model has open dimensions: finds the instances that run one after the other
- *  for the shapes of io, and what each reads and writes (engine/model/shapes.c). next is called
- *  when the one before has run; *ret is NULL if it was the last. Errors: INVALID, TOO_LARGE,
- *  DEADLINE, NOMEM. */
+ *  for the shapes of io, and what each reads and writes (engine/model/shapes.c). Several requests
+ *  share the first, which is the only one. next is called when the one before has run; *ret is NULL
+ *  if it was the last. Errors: INVALID, TOO_LARGE, DEADLINE, NOMEM. */
 struct ifd_shapes {
-    enum ifd_code (*first)(struct ifd_shapes *self, const struct ifd_io *io,
+    enum ifd_code (*first)(struct ifd_shapes *self, const struct ifd_io *io, uint32_t io_count,
                            struct ifd_instance **ret, struct ifd_io *ret_io, struct ifd_err *err);
     enum ifd_code (*next)(struct ifd_shapes *self, const struct ifd_io *io,
                           struct ifd_instance **ret, struct ifd_io *ret_io, struct ifd_err *err);

@@ -169,13 +169,13 @@ static enum ifd_code run_once(struct ifd_instance *instance, const struct ifd_io
 
 /* A model in which data decides shapes is several, one behind the other. */
 static enum ifd_code run_chain(struct ifd_shapes *shapes, const struct ifd_io *io,
-                               struct ifd_err *err)
+                               uint32_t io_count, struct ifd_err *err)
 {
     struct ifd_instance *chosen = NULL;
     struct ifd_io part;
-    enum ifd_code code = shapes->first(shapes, io, &chosen, &part, err);
+    enum ifd_code code = shapes->first(shapes, io, io_count, &chosen, &part, err);
     while (code == IFD_OK && chosen) {
-        code = run_once(chosen, &part, 1, err);
+        code = run_once(chosen, io_count > 1 ? io : &part, io_count, err);
         if (code == IFD_OK) {
             code = shapes->next(shapes, io, &chosen, &part, err);
         }
@@ -186,6 +186,6 @@ static enum ifd_code run_chain(struct ifd_shapes *shapes, const struct ifd_io *i
 enum ifd_code ifd_instance_run(struct ifd_instance *instance, const struct ifd_io *io,
                                uint32_t io_count, struct ifd_err *err)
 {
-    return instance->shapes && io_count == 1 ? run_chain(instance->shapes, io, err)
-                                             : run_once(instance, io, io_count, err);
+    return instance->shapes && io_count > 0 ? run_chain(instance->shapes, io, io_count, err)
+                                            : run_once(instance, io, io_count, err);
 }

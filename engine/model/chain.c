@@ -20,8 +20,9 @@ static enum ifd_code check_shapes(const struct ifd_model_info *info, const struc
 {
     for (uint32_t i = 0; i < info->input_count; i++) {
         const struct ifd_shape *wanted = &info->input[i].desc.shape, *got = &io->input[i].shape;
+        const bool is_batched = info->input[i].batched;
         bool fits = got->rank == wanted->rank;
-        for (uint32_t d = 0; fits && d < got->rank; d++) {
+        for (uint32_t d = is_batched ? 1 : 0; fits && d < got->rank; d++) {
             fits = wanted->dim[d] == IFD_DIM_ANY ? got->dim[d] >= 0 : got->dim[d] == wanted->dim[d];
         }
         if (!fits) {
@@ -337,13 +338,21 @@ static enum ifd_code make_key(struct ifd_shapes_of *shapes, const struct ifd_res
     return ifd_buf_check(key, err);
 }
 
+/* Samples of the reading for a variant that several requests share: with one, what depends on the
+ * samples may look independent. */
+#define SHARED_SAMPLES 2
+
 static enum ifd_code begin_key(struct ifd_shapes_of *shapes, const struct ifd_io *io,
                                struct ifd_err *err)
 {
     shapes->key.size = 0;
+    ifd_buf_add(&shapes->key, &shapes->is_shared, sizeof(shapes->is_shared));
     for (uint32_t i = 0; i < shapes->model->info.input_count; i++) {
-        const struct ifd_shape *shape = &io->input[i].shape;
-        shapes->asked[i].shape = *shape;
+        struct ifd_shape *shape = &shapes->asked[i].shape;
+        *shape = io->input[i].shape;
+        if (shapes->is_shared) {
+            shape->dim[0] = SHARED_SAMPLES;
+        }
         ifd_buf_add(&shapes->key, shape->dim, shape->rank * sizeof(shape->dim[0]));
     }
     shapes->shapes_bytes = shapes->key.size;
@@ -363,27 +372,73 @@ static void begin_run(struct ifd_shapes_of *shapes, const struct ifd_io *io)
     ifd_kept_clear(&shapes->kept);
 }
 
-enum ifd_code ifd_chain_first(struct ifd_shapes *self, const struct ifd_io *io,
+/* Samples in all if the requests can share a variant, else 0. */
+static int64_t shared_samples(const struct ifd_shapes_of *shapes, const struct ifd_io *io,
+                              uint32_t io_count)
+{
+    int64_t samples = 0;
+    if (!shapes->model->info.batch_is_free || shapes->never_shares || shapes->max_batch < 2) {
+        return 0;
+    }
+    for (uint32_t k = 0; k < io_count; k++) {
+        if (io[k].batch < 1 || io[k].batch > (int64_t)shapes->max_batch - samples) {
+            return 0;
+        }
+        samples += io[k].batch;
+    }
+    return samples;
+}
+
+static enum ifd_code find_or_add(struct ifd_shapes_of *shapes, const struct ifd_io *io,
+                                 struct ifd_err *err)
+{
+    enum ifd_code code = begin_key(shapes, io, err);
+    struct ifd_variant *found = code == IFD_OK ? ifd_variant_find(shapes) : NULL;
+    if (code == IFD_OK && !found) {
+        code = ifd_variant_add(shapes, NULL, &found, err);
+    }
+    shapes->present = code == IFD_OK ? found->link : (struct ifd_link){0};
+    return code;
+}
+
+/* Requests of equal shapes share a variant with a batch. */
+static enum ifd_code choose_first(struct ifd_shapes_of *shapes, const struct ifd_io *io,
+                                  uint32_t io_count, struct ifd_err *err)
+{
+    if (io_count == 1 && are_examples(&shapes->model->info, io)) {
+        shapes->present = shapes->example;
+        shapes->is_shared = false;
+        return begin_key(shapes, io, err);
+    }
+    shapes->is_shared = shared_samples(shapes, io, io_count) > 0;
+    if (!shapes->is_shared && io_count > 1) {
+        return ifd_fail(err, IFD_INVALID, "%u requests in one run, expected 1", io_count);
+    }
+    const bool has_tried = shapes->is_shared;
+    enum ifd_code code = find_or_add(shapes, io, err);
+    if (code == IFD_INVALID && has_tried && io_count == 1) {
+        shapes->is_shared = false;
+        code = find_or_add(shapes, io, err);
+        shapes->never_shares = code == IFD_OK;
+    }
+    return code;
+}
+
+enum ifd_code ifd_chain_first(struct ifd_shapes *self, const struct ifd_io *io, uint32_t io_count,
                               struct ifd_instance **ret, struct ifd_io *ret_io, struct ifd_err *err)
 {
     struct ifd_shapes_of *shapes = (struct ifd_shapes_of *)self;
-    const struct ifd_model_info *info = &shapes->model->info;
+    enum ifd_code code = IFD_OK;
     begin_run(shapes, io);
-    enum ifd_code code = check_shapes(info, io, err);
-    if (code == IFD_OK) {
-        code = begin_key(shapes, io, err);
+    for (uint32_t k = 0; k < io_count && code == IFD_OK; k++) {
+        code = check_shapes(&shapes->model->info, &io[k], err);
     }
-    if (code == IFD_OK && are_examples(info, io)) {
-        shapes->present = shapes->example;
-    } else if (code == IFD_OK) {
-        struct ifd_variant *found = ifd_variant_find(shapes);
-        if (!found) {
-            code = ifd_variant_add(shapes, NULL, &found, err);
-        }
-        shapes->present = code == IFD_OK ? found->link : (struct ifd_link){0};
+    if (code == IFD_OK) {
+        code = choose_first(shapes, io, io_count, err);
     }
     if (code == IFD_OK) {
         bind_present(shapes, io, ret_io);
+        ret_io->batch = shapes->is_shared ? io->batch : 1;
         *ret = shapes->present.instance;
     }
     return code;

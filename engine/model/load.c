@@ -95,12 +95,15 @@ static enum ifd_code probe_once(struct ifd_model *model, const struct ifd_parse_
     ifd_graph_init(&graph, arena);
     graph.work_limit = model->graph.work_limit;
     enum ifd_code code = ifd_parse(model->file, options, &graph, &parsed, err);
-    if (code == IFD_OK && !parsed.opens_others) {
+    if (code == IFD_OK) {
         code = ifd_optimize(&graph, model->no_optimize ? IFD_PASS_REQUIRED : IFD_PASS_FUSE,
                             model->engine->alloc, NULL, err);
     }
-    if (code == IFD_OK && !parsed.opens_others) {
+    if (code == IFD_OK) {
         code = find_free(&graph, &model->probe.batch_is_free, err);
+    }
+    if (parsed.opens_first && options->open_first == 1) {
+        model->probe.batch_is_free = false; /* one sample does not tell */
     }
     return code == IFD_OK ? keep_outputs(model, &graph, err) : code;
 }
@@ -300,7 +303,7 @@ enum ifd_code ifd_model_load(struct ifd_engine *engine, struct ifd_bytes file,
 }
 
 enum ifd_code ifd_model_bind(const struct ifd_model *root, const struct ifd_input_shape *shape,
-                             const struct ifd_resume *resume, size_t limit_bytes,
+                             const struct ifd_resume *resume, bool is_shared, size_t limit_bytes,
                              struct ifd_model **ret_model, struct ifd_err *err)
 {
     struct ifd_parse_kept kept = root->kept; /* what is there is only read */
@@ -323,6 +326,7 @@ enum ifd_code ifd_model_bind(const struct ifd_model *root, const struct ifd_inpu
     model->signature = root->signature;
     model->precision = root->precision;
     model->is_bound = true;
+    model->is_shared = is_shared;
     model->info.cache = model->info.precision_why_not = "";
     model->info.taken_back = model->info.unsized = "";
     ifd_arena_init(&model->arena, root->engine->alloc, 0);

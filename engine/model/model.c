@@ -111,7 +111,7 @@ enum ifd_code ifd_model_build(struct ifd_model *model, const struct ifd_parsed *
         code = ifd_weights_init(&model->weights, &model->graph, &model->arena, err);
     }
     if (code == IFD_OK) {
-        code = ifd_model_add_plan(model, 0, model->info.batch_is_free ? 1 : 0, err);
+        code = ifd_model_add_plan(model, 0, ifd_model_plan_batch(model), err);
     }
     if (code == IFD_OK) {
         ifd_model_describe_plan(model);
@@ -240,9 +240,14 @@ enum ifd_code ifd_instance_create(struct ifd_model *model,
                                   struct ifd_instance **ret_instance, struct ifd_err *err)
 {
     struct ifd_instance *instance = NULL;
-    enum ifd_code code = ifd_model_instantiate(model, options, &instance, err);
+    struct ifd_instance_options own = *options;
+    if (model->info.has_open_dims) {
+        own.max_batch = 1; /* its plan serves the example */
+    }
+    enum ifd_code code = check_instance(model, options->threads, options->max_batch, err);
+    code = code == IFD_OK ? ifd_model_instantiate(model, &own, &instance, err) : code;
     if (code == IFD_OK && model->info.has_open_dims) {
-        code = ifd_shapes_create(model, instance, err);
+        code = ifd_shapes_create(model, instance, options->max_batch, err);
     }
     if (code != IFD_OK) {
         ifd_instance_destroy(instance);

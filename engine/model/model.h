@@ -36,6 +36,7 @@ struct ifd_model {
     bool no_optimize, releases_weights, keeps_state;
     const char *signature; /* NULL; in the arena, or that of the root of a variant */
     bool is_bound;         /* to the shapes of requests: a variant of another model (shapes.h) */
+    bool is_shared;        /* one whose first dimension is the batch of several requests */
     struct ifd_bytes file;
     const struct ifd_external_file *external; /* in the arena, or that of the root of a variant */
     uint32_t external_count;
@@ -76,11 +77,13 @@ IFD_NODISCARD enum ifd_code ifd_model_create(struct ifd_engine *engine,
                                              struct ifd_model **ret_model, struct ifd_err *err);
 
 /** A variant of root for exactly these shapes of all inputs; if resume is not NULL, what follows
- *  behind a cut. limit_bytes: of an instance. root outlives it. Errors: as ifd_model_load. */
+ *  behind a cut. is_shared: for any number of samples; UNSUPPORTED if they are not independent.
+ *  limit_bytes: of an instance. root outlives it. Errors: as ifd_model_load. */
 IFD_NODISCARD enum ifd_code ifd_model_bind(const struct ifd_model *root,
                                            const struct ifd_input_shape *shape,
-                                           const struct ifd_resume *resume, size_t limit_bytes,
-                                           struct ifd_model **ret_model, struct ifd_err *err);
+                                           const struct ifd_resume *resume, bool is_shared,
+                                           size_t limit_bytes, struct ifd_model **ret_model,
+                                           struct ifd_err *err);
 
 /** ifd_instance_create for the shapes of the model's plan. */
 IFD_NODISCARD enum ifd_code ifd_model_instantiate(struct ifd_model *model,

@@ -183,7 +183,7 @@ enum ifd_code ifd_model_add_plan(struct ifd_model *model, uint32_t index, int64_
 enum ifd_code ifd_model_spare_plan(struct ifd_model *model, const struct ifd_executable **ret,
                                    struct ifd_err *err)
 {
-    const struct making making = {.batch = model->info.batch_is_free ? 1 : 0, .is_spare = true};
+    const struct making making = {.batch = ifd_model_plan_batch(model), .is_spare = true};
     enum ifd_code code = IFD_OK;
     ifd_mutex_lock(&model->lock);
     if (!model->spare_plan) {
@@ -194,6 +194,11 @@ enum ifd_code ifd_model_spare_plan(struct ifd_model *model, const struct ifd_exe
     }
     ifd_mutex_unlock(&model->lock);
     return code;
+}
+
+int64_t ifd_model_plan_batch(const struct ifd_model *model)
+{
+    return model->info.batch_is_free && !model->info.has_open_dims ? 1 : 0;
 }
 
 void ifd_model_destroy_plans(struct ifd_model *model)

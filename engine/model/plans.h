@@ -12,6 +12,8 @@ IFD_NODISCARD enum ifd_code ifd_model_add_plan(struct ifd_model *model, uint32_t
  *  use. Where a backend cannot make one any more, the smaller ones remain. Thread: any. */
 IFD_NODISCARD enum ifd_code ifd_model_complete_plans(struct ifd_model *model, uint32_t max_batch,
                                                      uint32_t *ret_count, struct ifd_err *err);
+/** The batch of plan[0]; 0: that of the graph. */
+int64_t ifd_model_plan_batch(const struct ifd_model *model);
 /** The plan of the spare instances, made at the first call; shares nothing with the others. Errors:
  *  those of planning. Thread: any. */
 IFD_NODISCARD enum ifd_code ifd_model_spare_plan(struct ifd_model *model,

@@ -105,7 +105,7 @@ static enum ifd_code find_batch(struct ifd_model *model, struct ifd_port *input,
     return IFD_OK;
 }
 
-/* What a plan for one size has is no batch. */
+/* A plan for one size has no batch. */
 static void close_batch(struct ifd_port *port, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
@@ -137,12 +137,12 @@ static void open_output(const struct ifd_shape *declared, const struct ifd_shape
 }
 
 static struct ifd_port *copy_ports(struct ifd_arena *arena, const struct ifd_port *port,
-                                   uint32_t count)
+                                   uint32_t count, bool are_batched)
 {
     struct ifd_port *copy = ifd_arena_take_array(arena, count, sizeof(*copy));
     for (uint32_t i = 0; copy && i < count; i++) {
         copy[i] = port[i];
-        copy[i].batched = false;
+        copy[i].batched = are_batched;
     }
     return copy;
 }
@@ -151,7 +151,7 @@ static struct ifd_port *copy_ports(struct ifd_arena *arena, const struct ifd_por
 static struct ifd_port *take_results(struct ifd_model *model, const struct ifd_parsed *parsed)
 {
     struct ifd_model_info *info = &model->info;
-    struct ifd_port *port = copy_ports(&model->arena, parsed->result, parsed->result_count);
+    struct ifd_port *port = copy_ports(&model->arena, parsed->result, parsed->result_count, false);
     for (uint32_t i = 0; port && i < parsed->result_count; i++) {
         port[i].example = port[i].desc.shape;
         for (uint32_t d = 0; d < port[i].example.rank; d++) {
@@ -165,7 +165,8 @@ static struct ifd_port *take_results(struct ifd_model *model, const struct ifd_p
 static struct ifd_port *take_outputs(struct ifd_model *model, const struct ifd_parsed *parsed)
 {
     struct ifd_model_info *info = &model->info;
-    struct ifd_port *port = copy_ports(&model->arena, info->output, info->output_count);
+    struct ifd_port *port =
+        copy_ports(&model->arena, info->output, info->output_count, info->batch_is_free);
     for (uint32_t i = 0; port && i < info->output_count; i++) {
         open_output(parsed->is_bound ? NULL : &parsed->output[i].desc.shape,
                     model->probe.is_done ? &model->probe.output[i] : NULL, &port[i]);
@@ -180,7 +181,8 @@ static enum ifd_code open_ports(struct ifd_model *model, const struct ifd_parsed
     struct ifd_model_info *info = &model->info;
     model->plan_info = *info;
     model->plan_info.batch_is_free = false;
-    struct ifd_port *input = copy_ports(&model->arena, info->input, info->input_count);
+    struct ifd_port *input =
+        copy_ports(&model->arena, info->input, info->input_count, info->batch_is_free);
     struct ifd_port *output =
         parsed->cut.is_cut ? take_results(model, parsed) : take_outputs(model, parsed);
     if (!input || !output) {
@@ -192,7 +194,6 @@ static enum ifd_code open_ports(struct ifd_model *model, const struct ifd_parsed
     info->input = input;
     info->output = output;
     info->has_open_dims = true;
-    info->batch_is_free = false;
     model->releases_weights = false;
     return IFD_OK;
 }
@@ -208,6 +209,16 @@ static bool makes_texts(const struct ifd_graph *graph)
         }
     }
     return false;
+}
+
+static enum ifd_code share(struct ifd_model *model, struct ifd_port *input, struct ifd_port *output,
+                           struct ifd_err *err)
+{
+    const enum ifd_code code = model->cut.is_cut ? IFD_OK : find_batch(model, input, output, err);
+    return code != IFD_OK || model->info.batch_is_free
+               ? code
+               : ifd_fail(err, IFD_UNSUPPORTED, "requests cannot share a run: %s",
+                          model->cut.is_cut ? "data decides sizes" : model->batch_why_not.text);
 }
 
 enum ifd_code ifd_model_describe(struct ifd_model *model, const struct ifd_parsed *parsed,
@@ -238,7 +249,7 @@ enum ifd_code ifd_model_describe(struct ifd_model *model, const struct ifd_parse
     }
     model->cut = parsed->cut;
     if (model->is_bound) {
-        return IFD_OK;
+        return model->is_shared ? share(model, input, output, err) : IFD_OK;
     }
     if (parsed->cut.is_cut) {
         (void)ifd_fail(&model->batch_why_not, IFD_UNSUPPORTED, "sizes depend on data");
@@ -249,7 +260,7 @@ enum ifd_code ifd_model_describe(struct ifd_model *model, const struct ifd_parse
         close_batch(input, model->info.input_count);
         close_batch(output, model->info.output_count);
     }
-    if (parsed->opens_first && model->info.batch_is_free) {
+    if (parsed->opens_first && !parsed->opens_others && model->info.batch_is_free) {
         open_batch(input, model->info.input_count);
         open_batch(output, model->info.output_count);
     }

@@ -1,5 +1,6 @@
 /* Variants of a model with open dimensions: made, found again, released. Where data decides shapes,
  * a run goes through several (chain.c). */
+#include "engine/model/plans.h"
 #include "engine/model/shapes_impl.h"
 
 #include <string.h>
@@ -110,13 +111,18 @@ static bool drop_oldest(struct ifd_shapes_of *shapes)
     return true;
 }
 
-/* Memory of a variant: graph, plan, packed weights, and what its instance will take. */
+/* Memory of a variant: graph, plans, packed weights, and what its instance will take. */
 static size_t variant_bytes(const struct ifd_variant *variant)
 {
     const struct ifd_model *model = variant->model;
-    return sizeof(*model) + ifd_arena_held_bytes(&model->arena) +
-           ifd_arena_held_bytes(&model->plan[0]->arena) + model->info.packed_bytes +
-           sizeof(struct ifd_instance) + model->info.arena_bytes + variant->key_bytes;
+    size_t plans = 0, arena = 0;
+    for (uint32_t i = 0; i < IFD_BATCH_PLANS && model->plan[i]; i++) {
+        const size_t wanted = model->plan[i]->executable.plan.arena_bytes;
+        plans += ifd_arena_held_bytes(&model->plan[i]->arena);
+        arena = wanted > arena ? wanted : arena;
+    }
+    return sizeof(*model) + ifd_arena_held_bytes(&model->arena) + plans + model->info.packed_bytes +
+           sizeof(struct ifd_instance) + arena + variant->key_bytes;
 }
 
 static bool is_full(const struct ifd_shapes_of *shapes, size_t bytes, uint32_t variants)
@@ -154,9 +160,15 @@ enum ifd_code ifd_variants_make_room(struct ifd_shapes_of *shapes, size_t bytes,
 static enum ifd_code fill_variant(struct ifd_shapes_of *shapes, const struct ifd_resume *resume,
                                   struct ifd_variant *variant, struct ifd_err *err)
 {
-    const struct ifd_instance_options options = {.threads = shapes->example.instance->team.count};
-    enum ifd_code code = ifd_model_bind(shapes->model, shapes->asked, resume,
+    const struct ifd_instance_options options = {.threads = shapes->example.instance->team.count,
+                                                 .max_batch =
+                                                     shapes->is_shared ? shapes->max_batch : 1};
+    uint32_t plans = 0;
+    enum ifd_code code = ifd_model_bind(shapes->model, shapes->asked, resume, shapes->is_shared,
                                         shapes->model->shape_bytes, &variant->model, err);
+    if (code == IFD_OK) {
+        code = ifd_model_complete_plans(variant->model, options.max_batch, &plans, err);
+    }
     if (code == IFD_OK) {
         code = init_link(shapes, variant->model, resume != NULL, &variant->link, err);
     }
@@ -226,7 +238,7 @@ struct ifd_variant *ifd_variant_find(struct ifd_shapes_of *shapes)
 /* ---- life ---- */
 
 enum ifd_code ifd_shapes_create(struct ifd_model *model, struct ifd_instance *instance,
-                                struct ifd_err *err)
+                                uint32_t max_batch, struct ifd_err *err)
 {
     const struct ifd_alloc *alloc = model->engine->alloc;
     const uint32_t inputs = model->info.input_count;
@@ -245,6 +257,7 @@ enum ifd_code ifd_shapes_create(struct ifd_model *model, struct ifd_instance *in
                                      .model = model,
                                      .example = {.instance = instance},
                                      .asked = asked,
+                                     .max_batch = max_batch,
                                      .kept = {.alloc = alloc}};
     ifd_buf_init(&shapes->key, alloc, KEY_BYTES);
     instance->shapes = &shapes->base;

@@ -10,9 +10,10 @@
 #define IFD_SHAPES_MAX 64
 
 /** Sets instance->shapes. The instance is that of the model's own plan, which serves the example
- *  shapes. Errors: NOMEM. */
+ *  shapes. max_batch: of requests that share a run. Errors: NOMEM. */
 IFD_NODISCARD enum ifd_code ifd_shapes_create(struct ifd_model *model,
-                                              struct ifd_instance *instance, struct ifd_err *err);
+                                              struct ifd_instance *instance, uint32_t max_batch,
+                                              struct ifd_err *err);
 void ifd_shapes_destroy(struct ifd_shapes *shapes); /* NULL is fine */
 
 #endif

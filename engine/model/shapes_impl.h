@@ -32,8 +32,11 @@ struct ifd_shapes_of {
     struct ifd_model *model;
     struct ifd_link example;       /* its instance is not owned: for the example shapes */
     struct ifd_input_shape *asked; /* per input: of the variant that is being made */
-    struct ifd_buf key;            /* of what runs next; begins with the shapes of the inputs */
-    size_t shapes_bytes;           /* of that beginning */
+    uint32_t max_batch;
+    bool is_shared;      /* it is for any number of samples up to max_batch */
+    bool never_shares;   /* samples were found not to be independent in some shape */
+    struct ifd_buf key;  /* of what runs next; begins with the shapes of the inputs */
+    size_t shapes_bytes; /* of that beginning */
     uint8_t mac_key[IFD_MAC_KEY_BYTES];
     struct ifd_link present; /* of the present run: what runs */
     uint32_t chain, made;    /* variants that it went through, that it had to make */
@@ -65,7 +68,7 @@ IFD_NODISCARD enum ifd_code ifd_variants_rescue(struct ifd_shapes_of *shapes,
                                                 struct ifd_err *err);
 
 /* chain.c */
-enum ifd_code ifd_chain_first(struct ifd_shapes *self, const struct ifd_io *io,
+enum ifd_code ifd_chain_first(struct ifd_shapes *self, const struct ifd_io *io, uint32_t io_count,
                               struct ifd_instance **ret, struct ifd_io *ret_io,
                               struct ifd_err *err);
 enum ifd_code ifd_chain_next(struct ifd_shapes *self, const struct ifd_io *io,

@@ -3,8 +3,8 @@
  *  The rules are those of Triton's dynamic batcher. The largest preferred size that can be reached
  *  leaves at once. Otherwise up to max_batch samples leave when the batch cannot grow, when there
  *  is no delay, or when the oldest request has waited for the delay (then preferred sizes do not
- *  matter). A request is never split. A request of another shape ends the batch, because requests
- *  run in order. Thread: any. */
+ *  matter). A request is never split. Requests of one shape share a run (queue.c): those of another
+ *  wait for a run of their own, or end the batch if answers keep the order. Thread: any. */
 #ifndef INFERD_SERVER_SCHED_BATCH_H
 #define INFERD_SERVER_SCHED_BATCH_H
 
@@ -12,6 +12,7 @@
 
 struct ifd_batch_rules {
     bool is_dynamic; /* false: every request runs alone, at once */
+    bool in_order;   /* no request overtakes another */
     int64_t max_batch;
     const int32_t *preferred; /* ascending */
     uint32_t preferred_count;
@@ -22,7 +23,8 @@ struct ifd_batch_rules {
 struct ifd_batch_item {
     int64_t batch;
     uint64_t queued_ns;
-    bool fits_first; /* same shapes as item 0 except the batch dimension; true for item 0 */
+    bool fits_first; /* same shapes as item 0 except the batch dimension; true for item 0. The
+                      * items behind one that does not fit do not matter. */
 };
 
 /** take > 0: run the first take items now. take 0: decide again at wait_until_ns (UINT64_MAX:

@@ -109,37 +109,73 @@ struct ifd_job *ifd_queue_clear(struct ifd_queue *queue)
     return all;
 }
 
-/* Lists the front of the queue in the order of running. Skips a job past its deadline that must not
- * run: the loop removes it. */
-static uint32_t look(const struct ifd_queue *queue, uint64_t now_ns, struct ifd_job **job,
-                     struct ifd_batch_item *item)
+static bool is_late(const struct ifd_job *job, uint64_t now_ns)
+{
+    return job->deadline_ns && now_ns >= job->deadline_ns && !job->lower_at_deadline;
+}
+
+/* Lists what may run with lead, in the order of running. Skips jobs past their deadline that must
+ * not run: the loop removes them. Jobs that do not fit wait for a run of their own; where none may
+ * overtake, the first of them ends the list. */
+static uint32_t look(const struct ifd_queue *queue, struct ifd_job *lead, uint64_t now_ns,
+                     struct ifd_job **job, struct ifd_batch_item *item)
 {
     uint32_t count = 0;
     uint32_t limit = queue->rules.is_dynamic ? IFD_BATCH_ITEMS_MAX : 1;
-    for (struct ifd_job *at = queue->first; at && count < limit; at = at->next) {
-        bool is_late = at->deadline_ns && now_ns >= at->deadline_ns && !at->lower_at_deadline;
-        if (is_late) {
+    bool goes_on = true;
+    for (struct ifd_job *at = lead; at && goes_on && count < limit; at = at->next) {
+        const bool fits = at == lead || ifd_job_fits(lead, at);
+        if (is_late(at, now_ns) || (!fits && !queue->rules.in_order)) {
             continue;
         }
         job[count] = at;
         item[count] = (struct ifd_batch_item){
-            .batch = at->batch,
-            .queued_ns = at->queued_ns,
-            .fits_first = count == 0 || ifd_job_fits(job[0], at),
-        };
+            .batch = at->batch, .queued_ns = at->queued_ns, .fits_first = fits};
         count++;
+        goes_on = fits;
     }
     return count;
 }
 
+/* Shapes whose runs are looked for, those of the most urgent and oldest jobs. */
+#define SHAPES_MAX 8
+
+/* Does the job fit one of these? */
+static bool fits_any(const struct ifd_job *job, struct ifd_job *const *lead, uint32_t count)
+{
+    bool fits = false;
+    for (uint32_t i = 0; i < count && !fits; i++) {
+        fits = ifd_job_fits(lead[i], job);
+    }
+    return fits;
+}
+
+/* The first in the queue leads the next run, unless it waits for others of its shape, and the run
+ * of another shape is ready. So no shape starves: its oldest job comes to the front. */
 struct ifd_batch_choice ifd_queue_choose(const struct ifd_queue *queue, struct ifd_job **job)
 {
     struct ifd_batch_item item[IFD_BATCH_ITEMS_MAX];
+    struct ifd_job *lead[SHAPES_MAX];
+    const struct ifd_batch_rules *rules = &queue->rules;
     const uint64_t now_ns = ifd_now_ns(queue->clock);
-    const uint32_t count = look(queue, now_ns, job, item);
-    return count > 0 ? ifd_batch_choose(&queue->rules, item, count, now_ns,
-                                        queue->is_closed || queue->is_hurried)
-                     : (struct ifd_batch_choice){.wait_until_ns = UINT64_MAX};
+    const bool is_hurried = queue->is_closed || queue->is_hurried;
+    const uint32_t most = rules->is_dynamic && !rules->in_order ? SHAPES_MAX : 1;
+    struct ifd_batch_choice choice = {.wait_until_ns = UINT64_MAX};
+    uint32_t leads = 0;
+    for (struct ifd_job *at = queue->first; at && leads < most && choice.take == 0; at = at->next) {
+        if (is_late(at, now_ns) || fits_any(at, lead, leads)) {
+            continue;
+        }
+        lead[leads++] = at;
+        const uint32_t count = look(queue, at, now_ns, job, item);
+        const struct ifd_batch_choice own =
+            ifd_batch_choose(rules, item, count, now_ns, is_hurried);
+        choice.take = own.take;
+        if (own.take == 0 && own.wait_until_ns < choice.wait_until_ns) {
+            choice.wait_until_ns = own.wait_until_ns;
+        }
+    }
+    return choice;
 }
 
 void ifd_queue_take(struct ifd_queue *queue, struct ifd_job *const *job, uint32_t count)

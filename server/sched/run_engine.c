@@ -230,7 +230,8 @@ static enum ifd_code run_in_parts(struct engine_runner *runner, struct ifd_job *
 static enum ifd_code run_jobs(struct engine_runner *runner, struct ifd_job *const *job,
                               uint32_t count, struct ifd_err *err)
 {
-    if (count == 1 && batch_of(runner, job[0]) > runner->max_batch) {
+    if (count == 1 && batch_of(runner, job[0]) > runner->max_batch &&
+        !runner->info->has_open_dims) { /* there it is a size like others */
         return run_in_parts(runner, job[0], batch_of(runner, job[0]), err);
     }
     for (uint32_t i = 0; i < count; i++) {

@@ -76,7 +76,8 @@ static enum ifd_code make_sound_rule(const struct ifd_model_desc *desc,
 
 static uint32_t picture_batch(const struct ifd_model_desc *desc, const struct ifd_model_info *file)
 {
-    bool are_batched = file && desc->max_batch_size == 0 && !desc->has_reshapes;
+    bool are_batched =
+        file && !file->has_open_dims && desc->max_batch_size == 0 && !desc->has_reshapes;
     for (uint32_t i = 0; are_batched && i < file->input_count; i++) {
         are_batched = file->input[i].batched;
     }

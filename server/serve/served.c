@@ -42,8 +42,8 @@ static uint32_t instance_batch(const struct ifd_version *version)
     const struct ifd_model_info *info = ifd_model_info(version->engine);
     bool is_open = false;
     int64_t most = 1;
-    if (info->has_open_dims) {
-        return 1; /* the batch is a shape like others */
+    if (info->has_open_dims && (version->desc.max_batch_size == 0 || !info->batch_is_free)) {
+        return 1; /* the batch is a size like others */
     }
     if (version->desc.max_batch_size > 0) {
         return (uint32_t)version->desc.max_batch_size;
@@ -210,6 +210,7 @@ static struct ifd_lane_options lane_options(const struct ifd_served_options *opt
     return (struct ifd_lane_options){
         .alloc = options->alloc,
         .rules = {.is_dynamic = m->dynamic_batching && can_share,
+                  .in_order = m->preserve_ordering,
                   .max_batch = m->max_batch_size,
                   .preferred = m->preferred_batch_size,
                   .preferred_count = m->preferred_batch_size_count,

@@ -44,6 +44,10 @@ class Shapes(support.ServerCase):
             folder, "direction", support.shared(DIRECTION),
             config="max_batch_size: 8 dynamic_batching { max_queue_delay_microseconds: 500000 "
             'preferred_batch_size: 4 } input { name: "x" data_type: TYPE_FP32 dims: [3, 48, 192] }')
+        together = "max_batch_size: 8 dynamic_batching { max_queue_delay_microseconds: 500000 " \
+            "preferred_batch_size: 4 } instance_group { count: 1 }"
+        support.add_model(folder, "voices", support.shared(HIFIGAN), config=together)
+        support.add_model(folder, "texts", support.shared(TEXT), config=together)
         # the file says 416 x 416; its layers take any multiple of 32
         support.add_model(folder, "detector", support.shared(DETECTOR), config='input { '
                           'name: "images" data_type: TYPE_FP32 dims: [1, 3, -1, -1] }')
@@ -111,6 +115,36 @@ class Shapes(support.ServerCase):
         self.assertLess(stats["execution_count"], stats["inference_count"])
         with self.assertRaisesRegex(InferenceServerException, "batch.size"):
             self.infer("direction", "x", np.repeat(x, 3, 0))
+
+    def together(self, model, name, requests):
+        """Answers of requests that arrive at once; expects runs of four."""
+        port = self.client.get_model_metadata(model)["outputs"][0]["name"]
+        sent = [self.client.async_infer(model, [self.tensor(name, x)], timeout=30_000_000)
+                for x in requests]
+        answers = [s.get_result().as_numpy(port) for s in sent]
+        stats = self.client.get_inference_statistics(model)["model_stats"][0]
+        self.assertEqual([(row["batch_size"], row["compute_infer"]["count"])
+                          for row in stats["batch_stats"]], [(4, len(requests) // 4)])
+        return answers
+
+    def test_pictures_of_equal_sizes_run_together(self):
+        runtime = onnxruntime.InferenceSession(support.shared(TEXT))
+        pictures = [written(width, 64) for width in (96, 160) * 4]
+        for x, got in zip(pictures, self.together("texts", "x", pictures)):
+            self.expect_close(got, runtime.run(None, {"x": x})[0], x.shape)
+        several = np.concatenate(pictures[::2] + pictures[::2])
+        self.expect_close(self.infer("texts", "x", several),
+                          runtime.run(None, {"x": several})[0], "one of eight")
+
+    def test_sentences_of_equal_lengths_run_together(self):
+        runtime = LiteRT(support.shared(HIFIGAN).read_bytes())
+        port = runtime.made.get_input_details()[0]["index"]
+        sentences = [self.random.normal(-4, 2, (1, 80, frames)).astype(np.float32)
+                     for frames in (40, 60) * 4]
+        for mel, got in zip(sentences, self.together("voices", "input", sentences)):
+            runtime.made.resize_tensor_input(port, mel.shape)
+            runtime.made.allocate_tensors()
+            self.expect_close(got, runtime.step([mel])[0], mel.shape)
 
     def test_plans_of_many_shapes_are_bounded(self):
         def held():

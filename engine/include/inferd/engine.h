@@ -228,7 +228,8 @@ struct ifd_model_info {
     bool batch_is_free;
     /** Some port has an open dimension, or data decides sizes of results. An instance plans the
      *  model for the shapes of a request when it meets them first, and keeps the plans of the
-     *  latest ones (shape_bytes). No port is batched. */
+     *  latest ones (shape_bytes). If batch_is_free, requests share a run whose shapes are equal
+     *  behind dimension 0; else no port is batched. */
     bool has_open_dims;
     /** Its outputs may hold texts of the run, which last until the next one of the instance. */
     bool makes_texts;

@@ -61,7 +61,6 @@ static void a_request_decides_open_dimensions(void)
     model_file_begin(&f, ONNX "open_width.onnx",
                      &(struct model_file_options){.model = {.releases_weights = true}});
     EXPECT(f.info->has_open_dims);
-    EXPECT(!f.info->input[0].batched);
     EXPECT(ifd_shape_equal(&f.info->input[0].desc.shape, &SHAPE(-1, -1, 2)));
     EXPECT(ifd_shape_equal(&f.info->output[0].desc.shape, &SHAPE(-1, -1, 2)));
     EXPECT(ifd_shape_equal(&f.info->output[1].desc.shape, &SHAPE(-1, 2)));
@@ -306,6 +305,80 @@ static void every_failed_allocation_without_sizes_is_reported(void)
         .path = ONNX "open_sized.onnx", .run = run_2_15, .rounds_at_least = 20});
 }
 
+/* Requests of these samples and widths, in one run of open_width; x counts through all of them. */
+static enum ifd_code run_together(struct model_file *f, const int64_t (*size)[2], uint32_t count)
+{
+    static struct ifd_tensor in[4], out[4][2];
+    struct ifd_io io[4];
+    size_t at = 0;
+    REQUIRE(count <= 4);
+    memset(out, 0, sizeof(out));
+    for (uint32_t k = 0; k < count; k++) {
+        const size_t elements_of = (size_t)(size[k][0] * size[k][1] * 2);
+        in[k] = (struct ifd_tensor){.dtype = IFD_F32,
+                                    .shape = SHAPE(size[k][0], size[k][1], 2),
+                                    .data = x + at,
+                                    .bytes = elements_of * sizeof(float),
+                                    .capacity = elements_of * sizeof(float)};
+        io[k] = (struct ifd_io){.input = &in[k], .output = out[k], .batch = size[k][0]};
+        at += elements_of;
+    }
+    for (size_t i = 0; i < at; i++) {
+        x[i] = (float)(i + 1);
+    }
+    const enum ifd_code code = ifd_instance_run(f->instance, io, count, &f->err);
+    for (uint32_t k = 0; k < count && code == IFD_OK; k++) {
+        EXPECT(ifd_shape_equal(&out[k][0].shape, &in[k].shape));
+        EXPECT(ifd_shape_equal(&out[k][1].shape, &SHAPE(size[k][0], 2)));
+        const float *y = out[k][0].data, *from = in[k].data;
+        for (size_t i = 0; i < in[k].bytes / sizeof(float); i++) {
+            EXPECT_CLOSE(y[i], 2 * from[i], 0);
+        }
+    }
+    return code;
+}
+
+static void requests_of_equal_shapes_share_a_run(void)
+{
+    static const int64_t wide[3][2] = {{1, 5}, {2, 5}, {1, 5}}, narrow[2][2] = {{1, 1}, {3, 1}};
+    static const int64_t mixed[2][2] = {{1, 5}, {1, 6}}, many[2][2] = {{3, 5}, {2, 5}};
+    struct model_file f;
+    model_file_begin(&f, ONNX "open_width.onnx", &(struct model_file_options){.batch = 4});
+    EXPECT(f.info->has_open_dims && f.info->batch_is_free && f.info->input[0].batched);
+    for (int i = 0; i < 2; i++) {
+        REQUIRE_OK(run_together(&f, wide, 3), &f.err);
+        REQUIRE_OK(run_together(&f, narrow, 2), &f.err);
+        REQUIRE_OK(run_together(&f, wide, 1), &f.err);
+    }
+    EXPECT_CODE(run_together(&f, mixed, 2), IFD_INVALID, &f.err);
+    EXPECT_HAS(f.err.text, "shape [1,6,2], expected [-1,5,2]");
+    EXPECT_CODE(run_together(&f, many, 2), IFD_INVALID, &f.err);
+    REQUIRE_OK(run_together(&f, many, 1), &f.err);
+    model_file_end(&f);
+}
+
+static void requests_share_no_run_where_samples_depend_on_each_other(void)
+{
+    struct model_file f;
+    model_file_begin(&f, ONNX "open_shared.onnx", NULL); /* n is also a second dimension */
+    EXPECT(f.info->has_open_dims && !f.info->batch_is_free && !f.info->input[0].batched);
+    model_file_end(&f);
+}
+
+static enum ifd_code run_4_3_together(struct model_file *f)
+{
+    static const int64_t size[2][2] = {{1, 3}, {3, 3}};
+    return run_together(f, size, 2);
+}
+
+static void every_failed_allocation_of_a_shared_run_is_reported(void)
+{
+    model_file_torture(&(struct model_file_torture){.path = ONNX "open_width.onnx",
+                                                    .options = {.batch = 4},
+                                                    .run = run_4_3_together,
+                                                    .rounds_at_least = 20});
+}
+
 static enum ifd_code run_2_3(struct model_file *f)
 {
     return run(f, SHAPE(2, 3, 2));
@@ -337,6 +410,9 @@ int main(int argc, char **argv)
         T(a_fault_of_the_file_is_found_without_sizes),
         T(a_fault_that_is_the_same_in_every_size_is_of_the_file),
         T(every_failed_allocation_without_sizes_is_reported),
+        T(requests_of_equal_shapes_share_a_run),
+        T(requests_share_no_run_where_samples_depend_on_each_other),
+        T(every_failed_allocation_of_a_shared_run_is_reported),
         T(every_failed_allocation_is_reported),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));

@@ -200,10 +200,11 @@ static void waiting_requests_leave_together(void)
 }
 
 /* Of three requests, the one in this place has another shape. */
-static void push_with_odd_one(struct fixture *f, struct ifd_tensor *tensor, int odd)
+static void push_with_odd_one(struct fixture *f, const struct ifd_batch_rules *rules,
+                              struct ifd_tensor *tensor, int odd)
 {
     static char byte;
-    begin(f, &together);
+    begin(f, rules);
     for (int i = 0; i < 3; i++) {
         tensor[i] = (struct ifd_tensor){.dtype = IFD_F32,
                                         .shape = {.rank = 2, .dim = {i + 1, i == odd ? 17 : 16}}};
@@ -219,16 +220,49 @@ static void requests_of_other_shapes_do_not_share(void)
     struct fixture f;
     struct ifd_job *taken[IFD_BATCH_ITEMS_MAX];
     struct ifd_tensor tensor[3];
-    push_with_odd_one(&f, tensor, 2);
+    push_with_odd_one(&f, &together, tensor, 2);
     EXPECT_INT(take(&f, taken), 2);
     EXPECT_INT(take(&f, taken), 1);
     EXPECT(taken[0] == &f.job[2]);
 
-    push_with_odd_one(&f, tensor, 1); /* the one behind it waits, too: nobody overtakes */
+    push_with_odd_one(&f, &together, tensor, 1); /* it waits for a run of its own */
+    REQUIRE(take(&f, taken) == 2);
+    EXPECT(taken[0] == &f.job[0] && taken[1] == &f.job[2]);
+    REQUIRE(take(&f, taken) == 1);
+    EXPECT(taken[0] == &f.job[1]);
+}
+
+static void in_order_the_one_behind_another_shape_waits_too(void)
+{
+    const struct ifd_batch_rules in_order = {.is_dynamic = true, .max_batch = 8, .in_order = true};
+    struct fixture f;
+    struct ifd_job *taken[IFD_BATCH_ITEMS_MAX];
+    struct ifd_tensor tensor[3];
+    push_with_odd_one(&f, &in_order, tensor, 1);
     for (int i = 0; i < 3; i++) {
         REQUIRE(take(&f, taken) == 1);
         EXPECT(taken[0] == &f.job[i]);
     }
+}
+
+/* The first waits for its delay; two of another shape fill a batch meanwhile. */
+static void a_shape_whose_batch_is_full_does_not_wait_for_another(void)
+{
+    const struct ifd_batch_rules pairs = {.is_dynamic = true, .max_batch = 2, .max_delay_ns = 100};
+    struct fixture f;
+    struct ifd_job *taken[IFD_BATCH_ITEMS_MAX];
+    struct ifd_tensor tensor[3];
+    push_with_odd_one(&f, &pairs, tensor, 0);
+    REQUIRE(take(&f, taken) == 2);
+    EXPECT(taken[0] == &f.job[1] && taken[1] == &f.job[2]);
+    EXPECT_INT(take(&f, taken), 0);
+    EXPECT_INT(ifd_queue_choose(&f.queue, taken).wait_until_ns, f.job[0].queued_ns + 100);
+    push(&f, 1);
+    fake_clock_advance(&f.clock, 100);
+    push(&f, 2); /* a full batch behind it: the oldest goes first */
+    REQUIRE(take(&f, taken) == 1);
+    EXPECT(taken[0] == &f.job[0]);
+    REQUIRE(take(&f, taken) == 2);
 }
 
 /* Whoever shared it would be measured, too. */
@@ -242,10 +276,9 @@ static void measured_run_is_not_shared(void)
     for (int i = 0; i < 4; i++) {
         push(&f, i);
     }
-    EXPECT_INT(take(&f, taken), 1);
+    EXPECT_INT(take(&f, taken), 3);
     EXPECT_INT(take(&f, taken), 1);
     EXPECT(taken[0] == &f.job[1]);
-    EXPECT_INT(take(&f, taken), 2);
 }
 
 static void removed_request_never_runs(void)
@@ -355,6 +388,8 @@ int main(int argc, char **argv)
         T(late_request_does_not_join_a_batch),
         T(waiting_requests_leave_together),
         T(requests_of_other_shapes_do_not_share),
+        T(in_order_the_one_behind_another_shape_waits_too),
+        T(a_shape_whose_batch_is_full_does_not_wait_for_another),
         T(measured_run_is_not_shared),
         T(removed_request_never_runs),
         T(late_request_expires),
