@@ -734,7 +734,7 @@ def main():
     for make in (layers, normalizations, attention, blocks, integers, qlinear, ml, narrow,
                  functions, contributed, machines, labels_and_categories, more_trees, caches,
                  few_bits, others, volumes, turns, regions, dynamic_layers, newest,
-                 optimized, position_biases):
+                 optimized, position_biases, channels_last):
         make()
 
 
@@ -960,6 +960,19 @@ def turns():
     write("turns_found",
           [node("Loop", ["many", "yes", "start", "acc", "half"], ["n_", "y", "z"], body=body)],
           given, constants, ["y", "z"])
+
+
+def channels_last():
+    """Convolutions of sequences and volumes in the layout that ONNX Runtime's optimizer chooses."""
+    for rank in (3, 5):
+        space = (7, 6, 5)[:rank - 2]
+        constants = [("w", stored(S8, 4, 3, *[3] * (rank - 2))), ("xs", np.array(0.02, F)),
+                     ("xz", np.array(120, U8)), ("ws", real(4) / 999 + F(0.02)),
+                     ("wz", np.zeros(4, S8)), ("ys", np.array(1.5, F)), ("yz", np.array(7, U8))]
+        write(f"qlinear_conv_channels_last_{rank}",
+              [node("QLinearConv", ["x", "xs", "xz", "w", "ws", "wz", "ys", "yz"], domain=MS,
+                    channels_last=1, pads=[1] * (2 * rank - 4))],
+              [("x", stored(U8, 2, *space, 3))], constants)
 
 
 if __name__ == "__main__":

@@ -83,6 +83,17 @@ static void look_through_called(struct missing *m)
     }
 }
 
+/* ONNX Runtime's optimizer lays weights out in blocks of the registers that it finds, and the file
+ * does not say how wide these are. */
+static bool is_for_one_cpu(const struct missing *m)
+{
+    bool is_blocked = false;
+    for (uint32_t k = 0; k < m->count; k++) {
+        is_blocked |= ifd_str_is(m->row[k].node->domain, "com.microsoft.nchwc");
+    }
+    return is_blocked;
+}
+
 enum ifd_code ifd_onnx_check_operators(struct ifd_onnx_build *build)
 {
     const uint32_t functions = build->model->function_count;
@@ -97,7 +108,7 @@ enum ifd_code ifd_onnx_check_operators(struct ifd_onnx_build *build)
     if (m.count == 0) {
         return IFD_OK;
     }
-    char list[IFD_ERR_TEXT_BYTES - 64] = "";
+    char list[IFD_ERR_TEXT_BYTES - 128] = "";
     int used = 0;
     for (uint32_t k = 0; k < m.count && used >= 0 && (size_t)used < sizeof(list); k++) {
         const struct ifd_onnx_node *node = m.row[k].node;
@@ -106,5 +117,8 @@ enum ifd_code ifd_onnx_check_operators(struct ifd_onnx_build *build)
                          node->domain.size > 0 ? "." : "", ifd_onnx_text(node->op).s,
                          m.row[k].count, m.row[k].index);
     }
-    return ifd_fail(build->err, IFD_UNSUPPORTED, "operators that are not supported: %s", list);
+    return ifd_fail(build->err, IFD_UNSUPPORTED, "operators that are not supported: %s%s", list,
+                    is_for_one_cpu(&m) ? "; ONNX Runtime saved this file for one kind of CPU, "
+                                         "save it with ORT_ENABLE_EXTENDED"
+                                       : "");
 }

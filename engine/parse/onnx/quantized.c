@@ -268,27 +268,43 @@ static uint32_t q_conv(struct ifd_onnx_call *call)
     return scaled_down(call, sums, product_scale(call), ifd_onnx_quant_at(call, 6), 1);
 }
 
+/* Channels, the last dimension of a tensor, as its second one. */
+static uint32_t channels_second(struct ifd_builder *b, uint32_t x)
+{
+    const uint32_t rank = ifd_build_desc(b, x)->shape.rank;
+    uint32_t order[IFD_MAX_RANK] = {0, rank - 1};
+    for (uint32_t d = 2; d < rank; d++) {
+        order[d] = d - 1;
+    }
+    return rank == 4 ? ifd_build_to_nchw(b, x) : rank < 3 ? x : ifd_build_transpose(b, x, order);
+}
+
+static uint32_t channels_last(struct ifd_builder *b, uint32_t x)
+{
+    const uint32_t rank = ifd_build_desc(b, x)->shape.rank;
+    uint32_t order[IFD_MAX_RANK] = {0};
+    for (uint32_t d = 1; d < rank; d++) {
+        order[d] = d + 1 < rank ? d + 1 : 1;
+    }
+    return rank == 4 ? ifd_build_to_nhwc(b, x) : rank < 3 ? x : ifd_build_transpose(b, x, order);
+}
+
 static uint32_t q_conv_in_any_layout(struct ifd_onnx_call *call)
 {
     struct ifd_builder *b = call->b;
     const bool is_last = ifd_onnx_int(call, "channels_last", 0) != 0;
-    const uint32_t rank = ifd_build_desc(b, call->input[0])->shape.rank;
-    if (is_last && rank != 4) {
-        return ifd_build_fail(b, IFD_UNSUPPORTED, "attribute \"channels_last\" of %u dimensions",
-                              rank);
-    }
     uint32_t *input = ifd_arena_take_array(b->graph->arena, call->input_count, sizeof(*input));
     if (!input) {
         b->code = ifd_arena_fail(b->graph->arena, call->input_count * sizeof(*input), b->err);
         return IFD_NONE;
     }
     memcpy(input, call->input, call->input_count * sizeof(*input));
-    input[0] = is_last ? ifd_build_to_nchw(b, input[0]) : input[0];
+    input[0] = is_last ? channels_second(b, input[0]) : input[0];
     struct ifd_onnx_call form = *call;
     form.input = input;
     uint32_t y = ifd_onnx_stored_conv(&form, IFD_ACT_NONE);
     y = y == IFD_NONE ? q_conv(&form) : y;
-    return is_last ? ifd_build_to_nhwc(b, y) : y;
+    return is_last ? channels_last(b, y) : y;
 }
 
 static uint32_t q_matmul(struct ifd_onnx_call *call)
@@ -361,11 +377,7 @@ static uint32_t q_function(struct ifd_onnx_call *call, enum ifd_onnx_quantized w
     const struct ifd_leaky_relu_attrs leaky = {.alpha = (float)ifd_onnx_f32(call, "alpha", 0.01)};
     uint32_t y = real_input(call, 0, 0);
     const bool is_last = ifd_onnx_int(call, "channels_last", 0) != 0;
-    if (is_last && ifd_build_desc(b, y)->shape.rank != 4) {
-        return ifd_build_fail(b, IFD_UNSUPPORTED, "attribute \"channels_last\" of %u dimensions",
-                              ifd_build_desc(b, y)->shape.rank);
-    }
-    y = is_last ? ifd_build_to_nchw(b, y) : y;
+    y = is_last ? channels_second(b, y) : y;
     switch ((int)which) {
     case IFD_ONNX_Q_SIGMOID:
         y = ifd_build_unary(b, IFD_OP_LOGISTIC, y);
@@ -386,7 +398,7 @@ static uint32_t q_function(struct ifd_onnx_call *call, enum ifd_onnx_quantized w
         y = ifd_onnx_global(call, IFD_OP_REDUCE_MEAN, y);
         break;
     }
-    y = is_last ? ifd_build_to_nhwc(b, y) : y;
+    y = is_last ? channels_last(b, y) : y;
     return ifd_onnx_quantize(b, y, ifd_onnx_quant_at(call, 3), 0);
 }
 

@@ -304,6 +304,18 @@ static void all_missing_operators_are_named_with_counts(void)
         "operators that are not supported: Warp (2, first node 0), Weft (1, first node 2)");
 }
 
+static void a_file_for_one_cpu_says_how_to_save_it(void)
+{
+    struct message blocks = node("Conv", "x", NULL, "z"), g = small("Relu", false);
+    text(&blocks, 7, "com.microsoft.nchwc");
+    inner(&g, 1, &blocks);
+    const struct message m = model(&g, 17);
+    expect_refused(&m, IFD_UNSUPPORTED,
+                   "operators that are not supported: com.microsoft.nchwc.Conv (1, first node 1); "
+                   "ONNX Runtime saved this file for one kind of CPU, save it with "
+                   "ORT_ENABLE_EXTENDED");
+}
+
 static void names_of_the_file_are_one_line(void)
 {
     const struct message g = small("Re\nlu\x1b[2J", false);
@@ -1166,6 +1178,7 @@ int main(int argc, char **argv)
         T(later_readings_decode_what_the_first_left_to_a_run),
         T(every_cut_is_refused_or_read),
         T(all_missing_operators_are_named_with_counts),
+        T(a_file_for_one_cpu_says_how_to_save_it),
         T(names_of_the_file_are_one_line),
         T(names_of_ports_are_whole),
         T(values_are_made_once_and_before_they_are_read),
