@@ -68,6 +68,7 @@ struct ifd_acc_direct {
     size_t sums_bytes; /* work memory: row_add and temporary sums; lines or pointers follow, */
     bool has_wide;     /* then floats of a call that its tail changes before they are narrowed, */
     size_t wide_at;    /* so far behind the sums */
+    bool is_leaky;     /* the kernel computes the tail: a leaky ReLU, perhaps a sum */
     /** Makes the inputs of count rows (lines) from first on and sets args.a. image: that in
      *  run->in. */
     void (*fetch)(struct ifd_acc_conv_run *run, const uint8_t *image, size_t first, size_t count);

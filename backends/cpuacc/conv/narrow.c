@@ -8,6 +8,7 @@
 #include "backends/cpuacc/conv/precision.h"
 #include "backends/cpuacc/conv/shape.h"
 
+#include <math.h>
 #include <string.h>
 
 static bool plain_fits(const struct ifd_acc_lowering *lowering, const struct ifd_acc_layer *layer)
@@ -179,6 +180,19 @@ static void fetch_lines(struct ifd_acc_conv_run *run, const uint8_t *image, size
 
 /* ---- tails of narrow results ---- */
 
+/* A leaky ReLU, or one and a sum with a tensor: what the kernel computes before it narrows. */
+static bool is_leaky(const struct ifd_acc_lowering *lowering, const struct ifd_acc_layer *layer)
+{
+    const struct ifd_kern_eltwise *eltwise = &lowering->kernels->eltwise;
+    const struct ifd_acc_tail_op *op = layer->tail.op;
+    const uint32_t count = layer->tail.count;
+    return layer->narrow_out && count > 0 && !layer->adds &&
+           op[0].unary == eltwise->unary[IFD_UNARY_LEAKY_RELU] &&
+           (count == 1 || (count == 2 && op[1].binary == eltwise->binary[IFD_BINARY_ADD] &&
+                           op[1].kind == IFD_LOW_OPERAND_SAME && op[1].min == -INFINITY &&
+                           op[1].max == INFINITY));
+}
+
 /* One call: floats in work memory, the tail, then what is stored. */
 static void multiply_wide(struct ifd_acc_conv_run *run, size_t first_row)
 {
@@ -209,6 +223,23 @@ static void multiply_wide(struct ifd_acc_conv_run *run, size_t first_row)
     }
 }
 
+static void multiply_leaky(struct ifd_acc_conv_run *run, size_t first_row)
+{
+    const struct ifd_acc_conv *conv = run->conv;
+    const struct ifd_acc_tail *tail = &conv->layer.tail;
+    run->args.is_leaky = 1;
+    run->args.slope = tail->op[0].p0;
+    if (tail->count > 1) {
+        const struct ifd_acc_tail_op *sum = &tail->op[1];
+        const size_t element = sum->is_narrow ? sizeof(uint16_t) : sizeof(float);
+        const uint8_t *other = ifd_acc_in(run->step, run->frame, sum->input);
+        other += (run->row + first_row) * conv->layer.out_c * element;
+        run->args.add = (const float *)(const void *)other;
+        run->args.narrow_add = sum->is_narrow;
+    }
+    conv->plan.gemm->run(&run->args);
+}
+
 static size_t aligned(size_t bytes)
 {
     return (bytes + IFD_TENSOR_PAD + IFD_TENSOR_ALIGN - 1) / IFD_TENSOR_ALIGN * IFD_TENSOR_ALIGN;
@@ -218,8 +249,10 @@ static size_t aligned(size_t bytes)
 static void choose_multiply(const struct ifd_acc_layer *layer, struct ifd_acc_direct *direct,
                             size_t inputs)
 {
-    direct->has_wide = layer->narrow_out && layer->tail.count > 0;
-    direct->multiply = direct->has_wide ? multiply_wide : direct->multiply;
+    if (layer->narrow_out && layer->tail.count > 0) {
+        direct->has_wide = !direct->is_leaky;
+        direct->multiply = direct->is_leaky ? multiply_leaky : multiply_wide;
+    }
     direct->wide_at = aligned(inputs);
 }
 
@@ -249,6 +282,7 @@ static void plan_plain(const struct ifd_acc_lowering *lowering, const struct ifd
     ifd_acc_direct_init(lowering, layer, gemm, 1, w->in_c, ret);
     struct ifd_acc_direct *direct = &ret->direct;
     direct->narrow_c = pixel_stride(gemm, 1, w->in_c);
+    direct->is_leaky = is_leaky(lowering, layer);
     const bool reads = reads_pixels(layer, direct->narrow_c);
     direct->fetch = reads ? ifd_acc_direct_fetch : fetch_rows;
     ret->a_stride = reads ? layer->in_stride : direct->narrow_c;
@@ -297,6 +331,7 @@ static void plan_lines(const struct ifd_acc_lowering *lowering, const struct ifd
     ifd_acc_direct_init(lowering, layer, gemm, w->kh, w->kw * narrow_c, ret);
     struct ifd_acc_direct *direct = &ret->direct;
     direct->narrow_c = narrow_c;
+    direct->is_leaky = is_leaky(lowering, layer);
     direct->line = ifd_acc_direct_line(layer, narrow_c);
     const bool reads = !w->is_padded && reads_pixels(layer, narrow_c);
     direct->fetch = reads ? read_lines : fetch_lines;

@@ -42,7 +42,9 @@ void ifd_acc_conv_begin(struct ifd_acc_conv_run *run, const struct ifd_acc_step 
                  .next = NULL,
                  .next_bytes = 0,
                  .narrow_out = conv->layer.narrow_out,
-                 .narrow_add = conv->layer.narrow_add},
+                 .narrow_add = conv->layer.narrow_add,
+                 .is_leaky = 0,
+                 .slope = 0},
         .quantized = NULL,
         .image = 0,
     };

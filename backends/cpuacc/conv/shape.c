@@ -90,7 +90,9 @@ void ifd_acc_direct_group(struct ifd_acc_conv_plan *plan, size_t group, bool is_
 static size_t tail_rows(const struct ifd_acc_layer *layer, const struct ifd_acc_conv_plan *plan,
                         size_t cache)
 {
-    return layer->tail.count ? max_size(48, cache / (plan->n * layer->out_element)) : SIZE_MAX;
+    return layer->tail.count && !plan->direct.is_leaky
+               ? max_size(48, cache / (plan->n * layer->out_element))
+               : SIZE_MAX;
 }
 
 /* Rows of a call whose weights come from beyond the cache; fewer would wait for them. */

@@ -150,7 +150,9 @@ struct ifd_gemm_weights {
  *   narrow_out, narrow_add
  *               out, add have the 16 bits that narrow() makes, their strides count these. Tables
  *               with widen() only; m is then a multiple of row_len, and there are no row
- *               pointers. */
+ *               pointers.
+ *   is_leaky    results below 0 are multiplied by slope, behind the clamp; add is then added last.
+ *               With narrow_out only. */
 struct ifd_gemm_args {
     const void *packed;
     const void *a;
@@ -165,7 +167,8 @@ struct ifd_gemm_args {
     float min, max;
     const void *next;
     size_t next_bytes;
-    int narrow_out, narrow_add;
+    int narrow_out, narrow_add, is_leaky;
+    float slope;
 };
 
 /* Q8 gemm. A call should have as many rows m as keep the input rows in L1 or a part of L2: the

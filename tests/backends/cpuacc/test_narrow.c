@@ -143,6 +143,16 @@ static uint32_t add_transpose(struct builder *b, uint32_t in, const int64_t perm
     return out;
 }
 
+/* Whole numbers stay whole. */
+static uint32_t add_leaky(struct builder *b, uint32_t in)
+{
+    void *attrs = NULL;
+    const uint32_t out = add_node(b, IFD_OP_LEAKY_RELU, &in, 1, &attrs);
+    ((struct ifd_leaky_relu_attrs *)attrs)->alpha = pick(b, 0, 1) ? -1.0f : 2.0f;
+    infer(b);
+    return out;
+}
+
 static uint32_t clamp(struct builder *b, uint32_t in)
 {
     return test_graph_op1(b->graph, IFD_OP_RELU6, in, "clamp");
@@ -160,7 +170,7 @@ static uint32_t add_step(struct builder *b, uint32_t in)
     static const int64_t perm[] = {0, 2, 1, 3};
     const int64_t n = pick_channels(b), c = shape_of(b, in)->dim[3];
     uint32_t out = 0;
-    switch (pick(b, 0, 10)) {
+    switch (pick(b, 0, 12)) {
     case 0:
         out = add_conv(b, in, c, 1, false, IFD_ACT_NONE);
         return clamp(b, test_graph_op2(b->graph, IFD_OP_ADD, out, in, "sum"));
@@ -189,6 +199,11 @@ static uint32_t add_step(struct builder *b, uint32_t in)
     case 8:
         return add_conv(b, add_pad(b, add_conv(b, in, n, 1, false, IFD_ACT_RELU6)), n, 2, true,
                         IFD_ACT_RELU6);
+    case 9:
+    case 10: /* a function, perhaps a sum behind it, before what is stored */
+        out = add_leaky(b, add_conv(b, in, c, 1, false, IFD_ACT_NONE));
+        out = pick(b, 0, 1) ? test_graph_op2(b->graph, IFD_OP_ADD, out, in, "sum") : out;
+        return add_conv(b, out, n, 1, false, IFD_ACT_RELU6);
     default:
         return add_conv(b, in, n, (int32_t)pick(b, 1, 2), false, IFD_ACT_RELU6);
     }
