@@ -139,10 +139,8 @@ INLINE vf apply_unary(enum ifd_unary op, vf x, vf p0, vf p1)
     }
     case IFD_UNARY_ERF:
         return math_erf(x);
-    case IFD_UNARY_GELU: {
-        const vf share = math_erf(vf_mul(x, vf_set1(0.707106781f)));
-        return vf_mul(vf_mul(vf_set1(0.5f), x), vf_add(one, share));
-    }
+    case IFD_UNARY_GELU:
+        return vf_mul(x, math_normal(x));
     case IFD_UNARY_AFFINE:
         return vf_fma(p0, x, p1);
     case IFD_UNARY_COUNT:

@@ -104,4 +104,24 @@ INLINE vf math_erf(vf x)
     return vf_select(vf_lt(size, one), small, large);
 }
 
+/* The share of a normal distribution below x, to 2e-7: 1/2 plus x times a quotient of polynomials
+ * of x^2, a minimax fit up to |x| = 5.4 with an error of 5.5e-9. Beyond, it is 0 or 1. */
+INLINE vf math_normal(vf x)
+{
+    const vf one = vf_set1(1.0f);
+    vf u = vf_min(vf_mul(x, x), vf_set1(29.16f));
+    vf p = vf_fma(vf_set1(2.3386814e-08f), u, vf_set1(6.3600132e-06f));
+    p = vf_fma(p, u, vf_set1(0.00016432065f));
+    p = vf_fma(p, u, vf_set1(0.0046508447f));
+    p = vf_fma(p, u, vf_set1(0.033372127f));
+    p = vf_fma(p, u, vf_set1(0.39894223f));
+    vf q = vf_fma(vf_set1(1.2165929e-06f), u, vf_set1(7.2399860e-05f));
+    q = vf_fma(q, u, vf_set1(0.0018589755f));
+    q = vf_fma(q, u, vf_set1(0.028378628f));
+    q = vf_fma(q, u, vf_set1(0.25031760f));
+    q = vf_fma(q, u, one);
+    vf share = vf_fma(vf_mul(x, p), vf_reciprocal(q), vf_set1(0.5f));
+    return vf_min(one, vf_max(vf_set1(0.0f), share));
+}
+
 #endif
