@@ -37,8 +37,13 @@ struct ifd_node *ifd_rewrite_producer(const struct ifd_graph *graph, uint32_t va
 /** A constant of floats: its content and the number of its elements; NULL for any other value. */
 const float *ifd_rewrite_floats(const struct ifd_graph *graph, uint32_t value, size_t *ret_count);
 
-/** Adds a constant of floats with the name of another value. *ret_data is to be filled by the
- *  caller; it belongs to the graph. Pointers to values are not valid any more. */
+/** Adds a constant with the name of another value. *ret_data is to be filled by the caller; it
+ *  belongs to the graph. Pointers to values are not valid any more. */
+IFD_NODISCARD enum ifd_code ifd_rewrite_add_constant(struct ifd_graph *graph, uint32_t named_like,
+                                                     const struct ifd_desc *desc, void **ret_data,
+                                                     uint32_t *ret_value, struct ifd_err *err);
+
+/** The same of floats. */
 IFD_NODISCARD enum ifd_code ifd_rewrite_add_floats(struct ifd_graph *graph, uint32_t named_like,
                                                    const struct ifd_shape *shape, float **ret_data,
                                                    uint32_t *ret_value, struct ifd_err *err);

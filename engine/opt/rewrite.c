@@ -116,25 +116,37 @@ const float *ifd_rewrite_floats(const struct ifd_graph *graph, uint32_t value, s
     return (const float *)(const void *)v->data.data;
 }
 
+enum ifd_code ifd_rewrite_add_constant(struct ifd_graph *graph, uint32_t named_like,
+                                       const struct ifd_desc *desc, void **ret_data,
+                                       uint32_t *ret_value, struct ifd_err *err)
+{
+    size_t bytes = 0;
+    if (!ifd_desc_bytes(desc, &bytes)) {
+        return ifd_fail(err, IFD_TOO_LARGE, "a constant of shape %s",
+                        ifd_shape_text(&desc->shape).s);
+    }
+    uint8_t *data = ifd_arena_take_tensor(graph->arena, bytes);
+    if (!data) {
+        return ifd_arena_fail(graph->arena, bytes, err);
+    }
+    enum ifd_code code =
+        ifd_graph_add_value(graph, graph->value[named_like].name, desc, ret_value, err);
+    if (code == IFD_OK) {
+        const struct ifd_bytes content = {.data = data, .size = bytes};
+        code = ifd_graph_set_constant(graph, *ret_value, content, IFD_TENSOR_PAD, err);
+    }
+    *ret_data = data;
+    return code;
+}
+
 enum ifd_code ifd_rewrite_add_floats(struct ifd_graph *graph, uint32_t named_like,
                                      const struct ifd_shape *shape, float **ret_data,
                                      uint32_t *ret_value, struct ifd_err *err)
 {
     const struct ifd_desc desc = {.dtype = IFD_F32, .shape = *shape};
-    size_t bytes = 0;
-    if (!ifd_desc_bytes(&desc, &bytes)) {
-        return ifd_fail(err, IFD_TOO_LARGE, "a constant of shape %s", ifd_shape_text(shape).s);
-    }
-    float *data = ifd_arena_take_tensor(graph->arena, bytes);
-    if (!data) {
-        return ifd_arena_fail(graph->arena, bytes, err);
-    }
-    enum ifd_code code =
-        ifd_graph_add_value(graph, graph->value[named_like].name, &desc, ret_value, err);
-    if (code == IFD_OK) {
-        const struct ifd_bytes content = {.data = (const uint8_t *)data, .size = bytes};
-        code = ifd_graph_set_constant(graph, *ret_value, content, IFD_TENSOR_PAD, err);
-    }
+    void *data = NULL;
+    const enum ifd_code code =
+        ifd_rewrite_add_constant(graph, named_like, &desc, &data, ret_value, err);
     *ret_data = data;
     return code;
 }

@@ -210,8 +210,9 @@ class Ncnn:
         options.use_vulkan_compute = True
         half = precision == "fp16"
         options.use_fp16_packed = options.use_fp16_storage = options.use_fp16_arithmetic = half
-        self.net.load_param(str(path.with_suffix(".ncnn.param")))
-        self.net.load_model(str(path.with_suffix(".ncnn.bin")))
+        if (self.net.load_param(str(path.with_suffix(".ncnn.param")))
+                or self.net.load_model(str(path.with_suffix(".ncnn.bin")))):
+            raise RuntimeError("pnnx's file has a layer that ncnn does not know")
         self.host = np.random.rand(*shape[1:]).astype(np.float32)
 
     def run(self):

@@ -36,6 +36,76 @@ static void a_pad_of_channels_or_with_a_value_stays(void)
     }
 }
 
+/* Optimizes one convolution over 5 x 6 pixels; ret_filter: the shape of its filter then. */
+static struct ifd_window crop(struct ifd_shape filter, struct ifd_window window,
+                              struct ifd_shape *ret_filter)
+{
+    struct fixture f;
+    struct test_random random = {.state = 3};
+    setup(&f);
+    const uint32_t x = test_graph_f32(&f.graph, "x", SHAPE(2, 5, 6, 3));
+    struct ifd_node *node = NULL;
+    const uint32_t input[] = {x, random_constant(&f, filter, &random)};
+    const uint32_t out = add(&f, IFD_OP_CONV2D, input, 2, &node);
+    struct ifd_conv2d_attrs *attrs = (struct ifd_conv2d_attrs *)(uintptr_t)node->attrs;
+    attrs->window = window;
+    infer(&f);
+    optimize(&f, out);
+    const struct ifd_node *conv = &f.optimized.node[0];
+    *ret_filter = f.optimized.value[conv->input[1]].desc.shape;
+    window = ((const struct ifd_conv2d_attrs *)conv->attrs)->window;
+    ifd_arena_finish(&f.arena);
+    return window;
+}
+
+static void a_filter_loses_what_meets_only_padding(void)
+{
+    struct ifd_shape left;
+    struct ifd_window window = crop(SHAPE(2, 3, 3, 3),
+                                    (struct ifd_window){.padding = IFD_PAD_SAME,
+                                                        .stride_h = 1,
+                                                        .stride_w = 1,
+                                                        .dilation_h = 5,
+                                                        .dilation_w = 6},
+                                    &left);
+    EXPECT(ifd_shape_equal(&left, &SHAPE(2, 1, 1, 3)));
+    EXPECT_INT(window.pad_top + window.pad_bottom + window.pad_left + window.pad_right, 0);
+    EXPECT_INT(window.dilation_h, 1);
+    /* rows 0 and 2 of 3 stay inside at one place each, column 0 of 2 never */
+    window = crop(SHAPE(2, 3, 2, 3),
+                  (struct ifd_window){.padding = IFD_PAD_EXPLICIT,
+                                      .stride_h = 2,
+                                      .stride_w = 3,
+                                      .dilation_h = 4,
+                                      .dilation_w = 9,
+                                      .pad_top = 4,
+                                      .pad_bottom = 4,
+                                      .pad_left = 9,
+                                      .pad_right = 0},
+                  &left);
+    EXPECT(ifd_shape_equal(&left, &SHAPE(2, 3, 1, 3)));
+    EXPECT_INT(window.pad_top, 4);
+    EXPECT_INT(window.pad_left, 0);
+    EXPECT_INT(window.dilation_h, 4);
+    EXPECT_INT(window.dilation_w, 1);
+}
+
+/* Padding cannot say that a window begins inside the image. */
+static void a_filter_whose_rest_would_begin_inside_stays(void)
+{
+    struct ifd_shape left;
+    (void)crop(SHAPE(2, 2, 1, 3),
+               (struct ifd_window){.padding = IFD_PAD_EXPLICIT,
+                                   .stride_h = 1,
+                                   .stride_w = 1,
+                                   .dilation_h = 6,
+                                   .dilation_w = 1,
+                                   .pad_top = 3,
+                                   .pad_bottom = 1},
+               &left);
+    EXPECT(ifd_shape_equal(&left, &SHAPE(2, 2, 1, 3)));
+}
+
 static void an_activation_moves_into_the_convolution(void)
 {
     struct fixture f;
@@ -482,6 +552,8 @@ static void random_chains_compute_the_same(void)
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
+        T(a_filter_loses_what_meets_only_padding),
+        T(a_filter_whose_rest_would_begin_inside_stays),
         T(a_pad_becomes_padding_of_the_convolution),
         T(a_pad_of_channels_or_with_a_value_stays),
         T(an_activation_moves_into_the_convolution),

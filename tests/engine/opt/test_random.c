@@ -187,8 +187,8 @@ static uint32_t bias(struct generator *g, int64_t channels)
     return v;
 }
 
-/* conv2d or depthwise_conv2d. The weights of a channel add up to at most 1, so that numbers stay
- * small. */
+/* conv2d or depthwise_conv2d; where all places have a result, often as wide as the image. The
+ * weights of a channel add up to at most 1, so that numbers stay small. */
 static uint32_t convolve(struct generator *g, enum ifd_op op, uint32_t v, int64_t filter_h,
                          int64_t filter_w, int32_t padding)
 {
@@ -207,6 +207,10 @@ static uint32_t convolve(struct generator *g, enum ifd_op op, uint32_t v, int64_
     const uint32_t out = begin(g, op, input, count, image_desc(g), &node);
     struct ifd_conv2d_attrs *attrs = attrs_of(node);
     attrs->window.padding = padding;
+    if (padding == IFD_PAD_SAME) {
+        attrs->window.dilation_h = (int32_t)pick(g, 1, shape_of(g, v)->dim[1]);
+        attrs->window.dilation_w = (int32_t)pick(g, 1, shape_of(g, v)->dim[2]);
+    }
     return finish(g, out);
 }
 
