@@ -882,7 +882,8 @@ def position_biases():
         write(f"position_bias_{both}",
               [node("RelativePositionBias", "tqk", "p", MS, max_distance=20, is_bidirectional=both),
                node("Add", "xp")], [("x", real(1, 3, queries, keys))],
-              [("t", real(16, 3)), ("q", S64([queries])), ("k", S64([keys])), ("i", bucket), ("z0", S64([0]))],
+              [("t", real(16, 3)), ("q", S64([queries])), ("k", S64([keys])), ("i", bucket),
+               ("z0", S64([0]))],
               like=[node("Gather", "ti", "g"), node("Transpose", "g", "r", perm=[2, 0, 1]),
                     node("Unsqueeze", ["r", "z0"], ["p"]), node("Add", "xp")])
 

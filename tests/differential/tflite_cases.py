@@ -23,7 +23,7 @@ class Case:
     options: tuple = ()  # type's name, members
     intermediates: tuple = ()
     degenerate: bool = False
-    body: int | None = None  # operator of a second subgraph, 0: one without
+    body: int | tuple | None = None  # operator of a second subgraph, 0: one without; of several
     reference: bool = True  # else beside LiteRT's other kernels: its reference is wrong
 
 

@@ -16,6 +16,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "ops/gen
 import beside
 import litert
 from tflite_cases import CASES, B, O, schema
+from tflite_types import TYPES
 
 
 PEER = threading.Lock()  # so that no other thread is in LiteRT when one forks
@@ -84,4 +85,4 @@ def make(case):
 
 
 if __name__ == "__main__":
-    sys.exit(beside.main(__doc__, make, CASES, ".tflite", LATER))
+    sys.exit(beside.main(__doc__, make, {**CASES, **TYPES}, ".tflite", LATER))

@@ -337,6 +337,15 @@ def gather():
 
 
 @good
+def gather_by_s16():
+    m = Model()
+    x, i = m.input("x", [1, 5, 2]), m.input("i", [3], "INT16")
+    y = m.tensor("y", [1, 3, 2])
+    m.op("GATHER", [x, i], [y], "Gather", {"axis": 1})
+    return m.output(y)
+
+
+@good
 def pad_v2():
     m = Model()
     x = m.input("x", [1, 2, 2, 1], "INT8", quantization=quant())
@@ -1068,6 +1077,8 @@ for name, (builtin, options) in {
         "squared_difference": ("SQUARED_DIFFERENCE", None)
 }.items():
     GOOD[name] = lambda builtin=builtin, options=options: binary(builtin, options)
+GOOD["add_f16"] = lambda: binary("ADD", "Add", {"activation": "RELU"}, "FLOAT16")
+GOOD["mul_u32"] = lambda: binary("MUL", "Mul", {}, "UINT32")
 GOOD["add_s16"] = lambda: binary("ADD", "Add", {"pot_scale_int16": False}, "INT16", quant(0.5, 0))
 GOOD["mean"] = lambda: with_ints(
     "MEAN", [1, 2], options=("Reducer", {"keep_dims": True}), out=[1, 1, 1, 2])
@@ -1703,6 +1714,12 @@ def hlo_gather_indices(m):
 @bad("hlo_scatter")
 def hlo_scatter_dimension(m):
     m.graph["operators"][0]["more_options"]["scatter_dims"] = [2]
+
+
+@bad("hlo_scatter")
+def hlo_scatter_order(m):
+    m.graph["operators"][0]["more_options"].update(update_window_dims=[1, 0],
+                                                   inserted_window_dims=[])
 
 
 @bad("hlo_scatter")

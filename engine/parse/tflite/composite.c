@@ -69,6 +69,9 @@ static const struct row rows[] = {
     {CUSTOM, "TransformTensorBilinear", 2, 2, 1, ifd_composite_transform},
 };
 
+static const struct row of_numbers = {
+    .min_inputs = 1, .max_inputs = 2, .outputs = 1, .build = ifd_composite_numbers};
+
 /* Of complex numbers a cast takes the real part. */
 static bool is_complex(const struct ifd_tflite_build *b, const struct ifd_tflite_operator *op)
 {
@@ -96,6 +99,9 @@ static const struct row *find_row(const struct ifd_tflite_build *b, uint32_t ind
     const struct ifd_tflite_opcode *opcode = &b->model->opcode[op->opcode_index];
     if (opcode->builtin == CAST && !is_complex(b, op)) {
         return NULL; /* one of ours */
+    }
+    if (ifd_composite_has_numbers(b, op)) {
+        return &of_numbers;
     }
     if (opcode->builtin == PADV2 && is_plain_pad(b, op)) {
         return NULL;

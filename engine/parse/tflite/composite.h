@@ -1,7 +1,7 @@
 /** Operators of the file that are several of ours. composite.c lists them and fetches operands;
  *  recurrent.c builds those with a state, mediapipe.c and landmarks.c MediaPipe's, stablehlo.c
- *  and stablehlo_index.c those of StableHLO, hashtable.c tables that resources hold, compose.c the
- *  others. */
+ *  and stablehlo_index.c those of StableHLO, hashtable.c tables that resources hold, numbers.c
+ *  those of types that ours lack, compose.c the others. */
 #ifndef INFERD_ENGINE_PARSE_TFLITE_COMPOSITE_H
 #define INFERD_ENGINE_PARSE_TFLITE_COMPOSITE_H
 
@@ -92,6 +92,12 @@ void ifd_composite_reduce_window(struct ifd_composite *c);
 
 void ifd_composite_hlo_gather(struct ifd_composite *c);
 void ifd_composite_hlo_scatter(struct ifd_composite *c);
+
+/* ---- numbers.c: types that our operators lack ---- */
+
+bool ifd_composite_has_numbers(const struct ifd_tflite_build *b,
+                               const struct ifd_tflite_operator *op);
+void ifd_composite_numbers(struct ifd_composite *c);
 
 /* ---- cut.c: the data decides their sizes ---- */
 

@@ -29,6 +29,16 @@ static bool is_in(const struct ifd_ints *list, int64_t number)
     return found;
 }
 
+/* As the definition wants the dimensions of windows; LiteRT computes something else otherwise. */
+static bool is_rising(const struct ifd_ints *list)
+{
+    bool rises = true;
+    for (uint32_t i = 1; i < list->count; i++) {
+        rises = rises && list->value[i - 1] < list->value[i];
+    }
+    return rises;
+}
+
 /* Different dimensions of so many. */
 static bool are_dims(const struct ifd_ints *list, uint32_t rank)
 {
@@ -286,6 +296,10 @@ static bool size_windows(struct windows *w, const struct ifd_tflite_windows *o,
     bool fits = are_dims(&w->map, rank) && are_dims(&o->high, rank) &&
                 are_dims(&o->low, updates->rank) && o->low.count == rank - o->high.count;
     w->size.count = rank;
+    if (!is_rising(&o->low)) {
+        ifd_build_fail(w->b, IFD_CORRUPT, "dimensions of windows that do not rise");
+        return false;
+    }
     for (uint32_t d = 0; fits && d < rank; d++) {
         w->size.value[d] = is_in(&o->high, d) ? 1 : updates->dim[o->low.value[next++]];
         fits = w->size.value[d] <= w->operand.dim[d];

@@ -64,9 +64,9 @@ class Tensor:
         return t
 
 
-def add_body(model, dtype, builtin):
+def add_body(model, dtype, builtin, shape=()):
     graph = schema.SubGraphT()
-    graph.tensors = [Tensor(dtype, []).to_flatbuffer(name, 0) for name in "xyz"]
+    graph.tensors = [Tensor(dtype, shape).to_flatbuffer(name, 0) for name in "xyz"]
     graph.inputs, graph.outputs, graph.operators = [0, 1], [2 if builtin else 1], []
     if builtin:
         op = schema.OperatorT()
@@ -83,7 +83,8 @@ def build(builtin, options_type, options, inputs, outputs, version=1, custom=Non
           intermediates=(), body=None):
     """The bytes of a model with one operator. inputs may hold None (absent). custom: name of a
     custom operator; its options are bytes. options_type 1000 and more: 1000 less, of the later
-    options. body: operator of a second subgraph, of two scalars like input 0; 0: none."""
+    options. body: operator of a second subgraph, of two scalars like input 0; 0: none. A tuple:
+    operators of a subgraph each, of tensors like input 1."""
     model = schema.ModelT()
     model.version = 3
     model.buffers = [schema.BufferT()]
@@ -131,7 +132,10 @@ def build(builtin, options_type, options, inputs, outputs, version=1, custom=Non
     code.version = version
     code.customCode = custom
     model.operatorCodes = [code]
-    if body is not None:
+    if isinstance(body, tuple):
+        for each in body:
+            add_body(model, inputs[1].dtype, each, inputs[1].shape)
+    elif body is not None:
         add_body(model, inputs[0].dtype, body)
     b = flatbuffers.Builder(1024)
     b.Finish(model.Pack(b), file_identifier=b"TFL3")

@@ -60,6 +60,7 @@ static const struct expectation {
     {"hlo_reduce_window_body", IFD_UNSUPPORTED, "a body of more than one operator"},
     {"hlo_scatter_body", IFD_CORRUPT, "subgraph 7 of 2"},
     {"hlo_scatter_dimension", IFD_CORRUPT, "windows [2,2] that do not fit [3,4]"},
+    {"hlo_scatter_order", IFD_CORRUPT, "dimensions of windows that do not rise"},
     {"if_condition", IFD_CORRUPT, "node 0, outputs \"y\"): no condition"},
     {"input_absent", IFD_CORRUPT, "input 1 is missing"},
     {"input_count", IFD_CORRUPT, "3 inputs, expected 2"},
