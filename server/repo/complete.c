@@ -118,10 +118,10 @@ static enum ifd_code complete_tensor(const struct side *side, const struct ifd_p
                         tensor->has_reshape ? "reshape" : "dims", shape_text(given).s,
                         shape_text(&dims).s, has_batch ? " behind the batch dimension" : "");
     }
-    if (tensor->optional) {
-        return ifd_fail(err, IFD_INVALID,
-                        "config line %u: %s \"%s\" is optional, the file needs it", tensor->line,
-                        side->word, port->name);
+    if (tensor->optional && (!port->value.data || has_batch)) {
+        return ifd_fail(err, IFD_INVALID, "config line %u: %s \"%s\" is optional, %s", tensor->line,
+                        side->word, port->name,
+                        has_batch ? "with max_batch_size" : "the file needs it");
     }
     tensor->name = port->name;
     tensor->dtype = port->desc.dtype;

@@ -2,6 +2,7 @@
 #include "server/serve/service_impl.h"
 
 #include "server/model/reshape.h"
+#include "server/serve/absent.h"
 #include "server/serve/counts.h"
 
 #define EXPIRE_MS      5
@@ -285,6 +286,11 @@ static enum ifd_code submit(struct ifd_service *service, struct ifd_infer_reques
     }
     if (!code && version->desc.has_reshapes) {
         job->job.input = ifd_reshape_inputs(&version->desc, request->input, request->arena);
+        code = job->job.input ? IFD_OK : ifd_fail(err, IFD_NOMEM, "no memory for a request");
+    }
+    if (!code && version->engine) {
+        job->job.input =
+            ifd_fill_absent(ifd_model_info(version->engine), job->job.input, request->arena);
         code = job->job.input ? IFD_OK : ifd_fail(err, IFD_NOMEM, "no memory for a request");
     }
     if (code) {

@@ -136,6 +136,9 @@ enum ifd_code ifd_zero_input(const struct ifd_port *port, struct ifd_arena *aren
         return ifd_arena_fail(arena, bytes, err);
     }
     memset(data, 0, bytes);
+    if (port->value.size == bytes) { /* what a request may leave out */
+        memcpy(data, port->value.data, bytes);
+    }
     *ret = (struct ifd_tensor){
         .dtype = port->desc.dtype, .shape = shape, .data = data, .bytes = bytes, .capacity = bytes};
     return IFD_OK;

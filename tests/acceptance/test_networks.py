@@ -10,6 +10,7 @@ import unittest
 
 import numpy as np
 import onnx
+import onnxruntime
 import tritonclient.http as triton
 from tritonclient.utils import InferenceServerException, np_to_triton_dtype
 
@@ -182,6 +183,63 @@ class SizesThatOnlyRequestsKnow(support.ServerCase):
             else:
                 with self.assertRaisesRegex(InferenceServerException, r"Reshape \(node 0.*fit"):
                     client.infer("sized", [tensor])
+
+
+class InputsThatRequestsMayLeaveOut(support.ServerCase):
+    """y = x + w, where the file has a value for w, as ONNX Runtime takes it."""
+
+    @staticmethod
+    def model(ir_version):
+        ports = [onnx.helper.make_tensor_value_info(n, 1, ["n", 4]) for n in "xy"]
+        weight = onnx.helper.make_tensor_value_info("w", 1, ["k", 4])
+        value = onnx.numpy_helper.from_array(np.arange(4, dtype=np.float32)[None], "w")
+        node = onnx.helper.make_node("Add", ["x", "w"], ["y"])
+        graph = onnx.helper.make_graph([node], "g", [ports[0], weight], ports[1:], [value])
+        return onnx.helper.make_model(graph, ir_version=ir_version, opset_imports=[
+            onnx.helper.make_opsetid("", 8)]).SerializeToString()
+
+    @classmethod
+    def prepare(cls, folder):
+        optional = ('input { name: "w" data_type: TYPE_FP32 dims: [ -1, 4 ] optional: true } '
+                    'input { name: "x" data_type: TYPE_FP32 dims: [ -1, 4 ] }')
+        for name, ir_version, config in (("open", 8, optional), ("closed", 8, ""), ("old", 3, "")):
+            version = pathlib.Path(folder) / name / "1"
+            version.mkdir(parents=True)
+            (version / "model.onnx").write_bytes(cls.model(ir_version))
+            (version.parent / "config.pbtxt").write_text(config)
+
+    def infer(self, model, **inputs):
+        client = triton.InferenceServerClient(
+            self.server.address, network_timeout=support.ANSWER_SECONDS
+        )
+        self.addCleanup(client.close)
+        tensors = []
+        for name, array in inputs.items():
+            tensors.append(triton.InferInput(name, array.shape, "FP32"))
+            tensors[-1].set_data_from_numpy(array)
+        return client.infer(model, tensors).as_numpy("y")
+
+    def inputs(self, model):
+        metadata = json.loads(self.server.ask("GET", f"/v2/models/{model}").data)
+        return sorted(tensor["name"] for tensor in metadata["inputs"])
+
+    def test_the_value_of_the_file_holds_where_none_is_given(self):
+        runtime = onnxruntime.InferenceSession(self.model(8))
+        x, w = np.ones((3, 4), np.float32), np.full((1, 4), 7, np.float32)
+        for given in ({"x": x}, {"x": x, "w": w}, {"x": x, "w": np.repeat(w, 3, 0)}, {"x": x}):
+            want, = runtime.run(None, given)
+            np.testing.assert_array_equal(self.infer("open", **given), want)
+        with self.assertRaisesRegex(InferenceServerException, "missing required input.*'x'"):
+            self.infer("open", w=w)
+
+    def test_it_is_a_constant_unless_the_config_lists_it(self):
+        x, w = np.ones((3, 4), np.float32), np.full((1, 4), 7, np.float32)
+        self.assertEqual(self.inputs("open"), ["w", "x"])
+        for model in ("closed", "old"):
+            self.assertEqual(self.inputs(model), ["x"])
+            np.testing.assert_array_equal(self.infer(model, x=x), x + np.arange(4))
+            with self.assertRaisesRegex(InferenceServerException, "'w'"):
+                self.infer(model, x=x, w=w)
 
 
 class SizesThatDataDecides(support.ServerCase):

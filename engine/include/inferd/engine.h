@@ -155,7 +155,8 @@ struct ifd_model_options {
     bool releases_weights;
     /** Shapes that the caller knows better than the file. A number binds a dimension that the file
      *  leaves open. IFD_DIM_ANY opens a dimension behind the first that the file fixes. What else
-     *  differs from the file is ignored: ifd_model_info says what holds. */
+     *  differs from the file is ignored: ifd_model_info says what holds. An input for which an ONNX
+     *  file has a value, too, is a constant unless it is named here (ifd_port.value). */
     const struct ifd_input_shape *input_shape;
     uint32_t input_shape_count;
     /** Variables of the file (a recurrent layer's, a streaming model's) become ports: each is an
@@ -212,6 +213,9 @@ struct ifd_port {
     const char *const *labels;    /* outputs: label of class i, or NULL */
     uint32_t label_count;
     struct ifd_bytes begin; /* an input that is a state: its content when a sequence begins */
+    /** The file has a value for the input, of the example's shape, for requests that leave it out.
+     *  data is NULL if it has none. */
+    struct ifd_bytes value;
 };
 
 struct ifd_model_info {

@@ -26,6 +26,11 @@ static enum ifd_code add_initializers(struct ifd_onnx_build *build)
         build->kept && !build->scope->outer ? build->kept->constant : NULL;
     enum ifd_code code = IFD_OK;
     for (uint32_t i = 0; code == IFD_OK && i < g->initializer_count; i++) {
+        struct ifd_onnx_name *name = ifd_onnx_find(build->scope, g->initializer[i].name);
+        if (name && name->is_open_input) {
+            name->initializer = &g->initializer[i];
+            continue;
+        }
         const uint32_t value =
             known && known[i].is_constant
                 ? ifd_build_constant(&build->b, &known[i].desc, known[i].data, IFD_TENSOR_PAD)
@@ -48,6 +53,9 @@ static enum ifd_code keep_initializers(struct ifd_onnx_build *build)
     }
     for (uint32_t i = 0; i < g->initializer_count; i++) {
         const struct ifd_onnx_name *name = ifd_onnx_find(build->scope, g->initializer[i].name);
+        if (name->value == IFD_NONE) { /* an input */
+            continue;
+        }
         const struct ifd_value *value = &build->b.graph->value[name->value];
         constant[i] = (struct ifd_onnx_constant){
             .is_constant = value->is_constant, .desc = value->desc, .data = value->data};
@@ -324,6 +332,7 @@ static enum ifd_code begin_graph(struct ifd_onnx_build *build)
         return ifd_arena_fail(arena, g->input_count * sizeof(*build->input), build->err);
     }
     code = ifd_onnx_check_operators(build);
+    ifd_onnx_mark_open_inputs(build);
     if (code == IFD_OK) {
         code = add_initializers(build);
     }

@@ -33,8 +33,11 @@ static inline bool ifd_onnx_is_list(uint32_t value)
 /** A name of the file and the value that it has so far. */
 struct ifd_onnx_name {
     struct ifd_str text;
-    uint32_t value;                    /* of level->graph */
-    const struct ifd_onnx_node *maker; /* the node that it is an output of; NULL: none */
+    uint32_t value;                            /* of level->graph */
+    const struct ifd_onnx_node *maker;         /* the node that it is an output of; NULL: none */
+    bool is_given;                             /* the caller knows it as an input */
+    bool is_open_input;                        /* it is one, even if the file has a value for it */
+    const struct ifd_onnx_tensor *initializer; /* that value */
 };
 
 /** A graph of ours that is being built. Values of an outer one come in as inputs. */
@@ -195,7 +198,9 @@ IFD_NODISCARD enum ifd_code ifd_onnx_check_operators(struct ifd_onnx_build *buil
 
 /* ---- ports.c ---- */
 
-/** Inputs with an initializer are constants, as files before IR version 4 list them. */
+/** Finds the inputs that the caller names: a value that the file has for one is no constant. */
+void ifd_onnx_mark_open_inputs(const struct ifd_onnx_build *build);
+/** Other inputs with an initializer are constants, as files before IR version 4 list them. */
 IFD_NODISCARD enum ifd_code ifd_onnx_add_inputs(struct ifd_onnx_build *build);
 /** Of a sequence, each element is an output. */
 IFD_NODISCARD enum ifd_code ifd_onnx_count_outputs(struct ifd_onnx_build *build,

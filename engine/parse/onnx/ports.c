@@ -42,9 +42,61 @@ static const char *name_of(const struct ifd_onnx_build *build, struct ifd_str te
     return name;
 }
 
+/* Files before it list every constant as an input; inputs of newer ones may be given another
+ * value. */
+#define OPEN_IR_VERSION 4
+
+void ifd_onnx_mark_open_inputs(const struct ifd_onnx_build *build)
+{
+    const struct ifd_onnx_graph *g = build->scope->g;
+    const struct ifd_parse_options *options = build->options;
+    if (build->model->ir_version < OPEN_IR_VERSION) {
+        return;
+    }
+    for (uint32_t i = 0; i < options->shape_count; i++) {
+        struct ifd_onnx_name *name = ifd_onnx_find(build->scope, ifd_str(options->shape[i].name));
+        if (name) {
+            name->is_given = true;
+        }
+    }
+    for (uint32_t i = 0; i < g->input_count; i++) {
+        struct ifd_onnx_name *name = ifd_onnx_find(build->scope, g->input[i].name);
+        if (name) {
+            name->is_open_input = name->is_given;
+        }
+    }
+}
+
+/* The content of the initializer that an input has, in memory of its own: a run reads it where it
+ * lies. */
+static enum ifd_code take_value(struct ifd_onnx_build *build, const struct ifd_onnx_tensor *from,
+                                const struct ifd_desc *desc, struct ifd_bytes *ret)
+{
+    const uint32_t value = ifd_onnx_constant(&build->b, from);
+    if (build->b.code != IFD_OK) {
+        return build->b.code;
+    }
+    const struct ifd_value *v = &build->b.graph->value[value];
+    uint8_t *content = ifd_arena_take_tensor(build->b.graph->arena, v->data.size);
+    if (!v->is_constant || v->desc.dtype != desc->dtype || desc->dtype == IFD_STR ||
+        !ifd_shape_equal(&v->desc.shape, &desc->shape)) {
+        return ifd_fail(build->err, IFD_UNSUPPORTED, "input \"%s\" is %s %s, its value is %s %s",
+                        ifd_onnx_text(from->name).s, ifd_dtype_name(desc->dtype),
+                        ifd_shape_text(&desc->shape).s, ifd_dtype_name(v->desc.dtype),
+                        ifd_shape_text(&v->desc.shape).s);
+    }
+    if (!content) {
+        return ifd_arena_fail(build->b.graph->arena, v->data.size, build->err);
+    }
+    memcpy(content, v->data.data, v->data.size);
+    *ret = (struct ifd_bytes){.data = content, .size = v->data.size};
+    return IFD_OK;
+}
+
+/* value: the file's, NULL if it has none. */
 static enum ifd_code describe_input(struct ifd_onnx_build *build, const struct ifd_onnx_port *port,
-                                    const char *whole_name, struct ifd_desc *ret,
-                                    struct ifd_shape *ret_declared)
+                                    const char *whole_name, const struct ifd_onnx_tensor *value,
+                                    struct ifd_desc *ret, struct ifd_shape *ret_declared)
 {
     const struct ifd_onnx_text name = ifd_onnx_text(port->name);
     *ret = (struct ifd_desc){.shape = {.rank = port->dim_count}};
@@ -68,6 +120,9 @@ static enum ifd_code describe_input(struct ifd_onnx_build *build, const struct i
         if (ret_declared->dim[d] == IFD_DIM_ANY && is_first_elsewhere(build, port->symbol[d])) {
             ret->shape.dim[d] = build->options->open_first > 0 ? build->options->open_first : 1;
         }
+    }
+    for (uint32_t d = 0; value && d < port->dim_count && d < value->dim_count; d++) {
+        ret->shape.dim[d] = ret_declared->dim[d] == IFD_DIM_ANY ? value->dim[d] : ret->shape.dim[d];
     }
     ifd_parse_note_open(&file, ret_declared, build->parsed);
     if (!ifd_desc_fits(ret, build->b.tensor_bytes)) {
@@ -104,7 +159,12 @@ enum ifd_code ifd_onnx_add_inputs(struct ifd_onnx_build *build)
         if (!name) {
             return ifd_arena_fail(build->b.graph->arena, g->input[i].name.size, build->err);
         }
-        enum ifd_code code = describe_input(build, &g->input[i], name, &desc, declared);
+        const struct ifd_onnx_name *entry = ifd_onnx_find(build->scope, g->input[i].name);
+        const struct ifd_onnx_tensor *value = entry ? entry->initializer : NULL;
+        enum ifd_code code = describe_input(build, &g->input[i], name, value, &desc, declared);
+        if (code == IFD_OK && value && !build->options->are_final) {
+            code = take_value(build, value, &desc, &build->input[count].value);
+        }
         if (code == IFD_OK) {
             code = ifd_graph_add_value(build->b.graph, name, &desc, &input[count], build->err);
         }
