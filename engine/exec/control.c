@@ -256,6 +256,8 @@ static enum ifd_code run_graph(const struct ifd_partition *self, int k,
             .now_ns = binding->now_ns,
             .deadline_ns = binding->deadline_ns,
             .texts = binding->texts,
+            .is_over = binding->is_over,
+            .is_over_context = binding->is_over_context,
         };
         const enum ifd_code code = part->backend->run(part->compiled, &inner, err);
         if (code != IFD_OK) {
@@ -322,6 +324,10 @@ static enum ifd_code run_loop(const struct ifd_partition *self, const struct ifd
     }
     enum ifd_code code = goes_on(self, &binding, input, &more, err);
     for (uint64_t turns = 0; code == IFD_OK && more; turns++) {
+        if (outer->is_over && outer->is_over(outer->is_over_context)) {
+            return ifd_fail(err, IFD_CANCELLED, "nobody waits for a loop, after %llu turns",
+                            (unsigned long long)turns);
+        }
         if (outer->now_ns() >= binding.deadline_ns) {
             return ifd_fail(err, IFD_DEADLINE, "a loop has made %llu turns when its time is over",
                             (unsigned long long)turns);

@@ -16,6 +16,9 @@ struct ifd_callers {
     int64_t batch; /* sum of theirs */
 };
 
+/** Does no caller want the results any more? context: struct ifd_callers. */
+bool ifd_callers_are_gone(const void *context);
+
 /** Checks every tensor against the model's ports. Errors: INVALID, TOO_LARGE; names the tensor. */
 IFD_NODISCARD enum ifd_code ifd_io_check(const struct ifd_instance *instance,
                                          const struct ifd_io *io, uint32_t io_count,

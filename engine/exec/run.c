@@ -16,9 +16,21 @@ static uint64_t *counters_of(const struct ifd_instance *instance,
     return instance->step_ns + counted->first_step;
 }
 
+bool ifd_callers_are_gone(const void *context)
+{
+    const struct ifd_callers *callers = context;
+    for (uint32_t i = 0; i < callers->count; i++) {
+        const struct ifd_io *io = &callers->io[i];
+        if (!io->is_over || !io->is_over(io->is_over_context)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static enum ifd_code run_on_host(struct ifd_instance *instance,
                                  const struct ifd_instance_table *table, uint32_t p,
-                                 const struct ifd_team *team, uint64_t deadline_ns,
+                                 const struct ifd_team *team, const struct ifd_callers *callers,
                                  struct ifd_err *err)
 {
     const struct ifd_executable_part *part = &table->executable->part[p];
@@ -29,14 +41,17 @@ static enum ifd_code run_on_host(struct ifd_instance *instance,
         .team = team,
         .step_ns = counters_of(instance, table->executable, p),
         .now_ns = ifd_monotonic_ns,
-        .deadline_ns = deadline_ns,
+        .deadline_ns = callers->io->deadline_ns,
         .texts = &instance->texts.base,
+        .is_over = ifd_callers_are_gone,
+        .is_over_context = callers,
     };
     return part->backend->run(part->compiled, &binding, err);
 }
 
 static enum ifd_code walk(struct ifd_instance *instance, const struct ifd_instance_table *table,
-                          const struct ifd_team *team, uint64_t deadline_ns, struct ifd_err *err)
+                          const struct ifd_team *team, const struct ifd_callers *callers,
+                          struct ifd_err *err)
 {
     const struct ifd_plan *plan = &table->executable->plan;
     enum ifd_code code = IFD_OK;
@@ -47,7 +62,7 @@ static enum ifd_code walk(struct ifd_instance *instance, const struct ifd_instan
         }
         if (code == IFD_OK) {
             code = partition->memory == 0
-                       ? run_on_host(instance, table, p, team, deadline_ns, err)
+                       ? run_on_host(instance, table, p, team, callers, err)
                        : ifd_devices_submit(instance, table, p,
                                             counters_of(instance, table->executable, p), err);
         }
@@ -91,7 +106,7 @@ static enum ifd_code run_chunk(struct ifd_instance *instance, struct ifd_instanc
     atomic_store_explicit(&instance->is_alone, team.count == 1, memory_order_relaxed);
     ifd_io_bind(instance, table->executable, callers, chunk);
     ifd_executable_bind(table->executable, table->pointer, instance->input, instance->output);
-    const enum ifd_code code = walk(instance, table, &team, callers->io->deadline_ns, err);
+    const enum ifd_code code = walk(instance, table, &team, callers, err);
     if (code == IFD_OK) {
         ifd_executable_copy_outputs(table->executable, instance->input, instance->output);
         ifd_io_collect(instance, callers, chunk);

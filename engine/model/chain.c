@@ -486,6 +486,10 @@ static enum ifd_code check_chain(struct ifd_shapes_of *shapes, const struct ifd_
         return ifd_fail(err, IFD_TOO_LARGE, "data decides shapes more than %u times, in %u plans",
                         shapes->chain, shapes->made);
     }
+    if (io->is_over && io->is_over(io->is_over_context)) {
+        return ifd_fail(err, IFD_CANCELLED, "nobody waits for what data decides, after %u times",
+                        shapes->chain);
+    }
     const bool turns = shapes->present.model->cut.is_turn && !is_over(&shapes->present);
     if (turns && shapes->deadline_ns == 0) {
         shapes->deadline_ns = ifd_monotonic_ns() + TURNS_NS;

@@ -221,6 +221,18 @@ static enum ifd_code share(struct ifd_model *model, struct ifd_port *input, stru
                           model->cut.is_cut ? "data decides sizes" : model->batch_why_not.text);
 }
 
+static bool has_loops(const struct ifd_graph *graph)
+{
+    for (; graph; graph = graph->next) {
+        for (uint32_t n = 0; n < graph->node_count; n++) {
+            if (graph->node[n].op == IFD_OP_LOOP) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 enum ifd_code ifd_model_describe(struct ifd_model *model, const struct ifd_parsed *parsed,
                                  struct ifd_err *err)
 {
@@ -244,6 +256,7 @@ enum ifd_code ifd_model_describe(struct ifd_model *model, const struct ifd_parse
     model->info.state_count = parsed->state_count;
     model->info.node_count = graph->node_count;
     model->info.makes_texts = makes_texts(graph);
+    model->info.has_loops = has_loops(graph);
     for (uint32_t v = 0; v < graph->value_count; v++) {
         model->info.constant_bytes += graph->value[v].data.size;
     }

@@ -4,6 +4,8 @@
 #ifndef INFERD_SERVER_SCHED_JOB_H
 #define INFERD_SERVER_SCHED_JOB_H
 
+#include <stdatomic.h>
+
 #include "inferd/alloc.h"
 #include "inferd/status.h"
 #include "server/sched/completion.h"
@@ -22,8 +24,10 @@ struct ifd_job {
     int64_t batch;
     uint32_t level;                /* priority: 0 runs first */
     struct ifd_queue_bound *bound; /* bound of this level; NULL: that of the queue */
-    uint64_t deadline_ns;   /* monotonic; 0: none. A job that still waits then does not run */
-    bool lower_at_deadline; /* or runs after all others (timeout_action DELAY) */
+    uint64_t deadline_ns;     /* monotonic; 0: none. A job that still waits then does not run */
+    bool lower_at_deadline;   /* or runs after all others (timeout_action DELAY) */
+    uint64_t run_deadline_ns; /* when loops of its run have to end; 0: the engine's limit */
+    atomic_bool is_unwanted;  /* the client is gone: a loop of the run ends. Set by any thread */
     /* The run is measured, alone: room for the time of each step of the plan. NULL: it is not. */
     uint64_t *step_ns;
     uint32_t step_count;

@@ -280,8 +280,7 @@ int ifd_lane_core(const struct ifd_lane *lane)
 static bool may_run_here(const struct ifd_lane *lane)
 {
     return lane->queue.count == 0 && lane->idle_count > 0 && !lane->queue.is_closed &&
-           !lane->queue.rules.is_dynamic && !lane->options.in_order &&
-           !lane->runner[0]->may_prepare;
+           !lane->queue.rules.is_dynamic && !lane->options.in_order && !lane->runner[0]->may_linger;
 }
 
 bool ifd_lane_run_here(struct ifd_lane *lane, struct ifd_job *job)

@@ -176,10 +176,10 @@ static struct ifd_tensor part_of(const struct ifd_tensor *whole, size_t sample_b
     return part;
 }
 
-/* When a loop of the model has to end; 0: the engine's limit. */
-static uint64_t loop_deadline(const struct ifd_job *job)
+static bool is_unwanted(const void *context)
 {
-    return job->lower_at_deadline ? 0 : job->deadline_ns;
+    const struct ifd_job *job = context;
+    return atomic_load_explicit(&job->is_unwanted, memory_order_relaxed);
 }
 
 static enum ifd_code run_part(struct engine_runner *runner, struct ifd_job *job, int64_t first,
@@ -197,7 +197,9 @@ static enum ifd_code run_part(struct engine_runner *runner, struct ifd_job *job,
                               .output = output,
                               .output_wanted = job->wanted,
                               .batch = count,
-                              .deadline_ns = loop_deadline(job)};
+                              .deadline_ns = job->run_deadline_ns,
+                              .is_over = is_unwanted,
+                              .is_over_context = job};
     return ifd_instance_run(runner->instance, &io, 1, err);
 }
 
@@ -244,7 +246,9 @@ static enum ifd_code run_jobs(struct engine_runner *runner, struct ifd_job *cons
                                         .output = job[i]->output,
                                         .output_wanted = job[i]->wanted,
                                         .batch = batch,
-                                        .deadline_ns = loop_deadline(job[i])};
+                                        .deadline_ns = job[i]->run_deadline_ns,
+                                        .is_over = is_unwanted,
+                                        .is_over_context = job[i]};
     }
     enum ifd_code code = ifd_instance_run(runner->instance, runner->io, count, err);
     job[0]->computed_ns = ifd_now_ns(runner->clock);
@@ -320,7 +324,7 @@ enum ifd_code ifd_runner_engine(struct ifd_model *model, uint32_t threads, uint3
     runner->base.bytes = ifd_instance_bytes(runner->instance);
     runner->base.device_bytes = ifd_instance_device_bytes(runner->instance);
     runner->base.threads = threads;
-    runner->base.may_prepare = runner->info->has_open_dims;
+    runner->base.may_linger = runner->info->has_open_dims || runner->info->has_loops;
     runner->base.expect = threads > 1 ? expect : NULL;
     runner->base.rest = threads > 1 ? rest : NULL;
     *ret_runner = &runner->base;

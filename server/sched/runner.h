@@ -19,7 +19,8 @@ struct ifd_runner {
     size_t bytes;        /* memory of the runner */
     size_t device_bytes; /* beside it, of devices */
     uint32_t threads;    /* most threads of a run, the caller's included */
-    bool may_prepare;    /* a run may have to plan first, which takes milliseconds */
+    bool
+        may_linger; /* a run may be far longer than those before: it plans first, or a loop turns */
     bool is_instant; /* computes nothing and touches no data: a run is shorter than a hand-over */
     bool waits;      /* computes nothing and takes its time: a run needs no core */
 };

@@ -209,6 +209,8 @@ static struct service_job *make_job(struct ifd_service *service, struct ifd_infe
         .bound = terms.bound,
         .deadline_ns = terms.deadline_ns,
         .lower_at_deadline = !terms.rejects,
+        /* the server's default bounds waiting */
+        .run_deadline_ns = terms.rejects && !terms.is_default ? terms.deadline_ns : 0,
         .step_ns = request->step_ns,
         .step_count = request->step_count,
         .memory = job->job.memory,
@@ -329,6 +331,7 @@ static bool cancel(struct ifd_service *service, struct ifd_infer_request *reques
     struct ifd_served *served = job->version->served;
     if (!ifd_lane_remove(served->lane, &job->job)) {
         job->is_cancelled = true;
+        atomic_store_explicit(&job->job.is_unwanted, true, memory_order_relaxed);
         return false;
     }
     ifd_ahead_done(&service->ahead);

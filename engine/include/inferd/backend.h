@@ -26,7 +26,7 @@
 extern "C" {
 #endif
 
-#define IFD_BACKEND_ABI 5u
+#define IFD_BACKEND_ABI 6u
 
 /** Seen outside a shared object that is built with -fvisibility=hidden. */
 #define IFD_EXPORT __attribute__((visibility("default")))
@@ -167,6 +167,10 @@ struct ifd_binding {
     uint64_t (*now_ns)(void); /* clock for step_ns */
     uint64_t deadline_ns;     /* of this clock, for loops; 0: none */
     struct ifd_texts *texts;  /* for texts that the partition makes */
+    /** Loops ask it between turns; true: nobody wants the results, the run ends with CANCELLED.
+     *  NULL: somebody does. */
+    bool (*is_over)(const void *context);
+    const void *is_over_context;
 };
 
 /* ---- a device with memory of its own ---- */

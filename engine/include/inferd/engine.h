@@ -235,6 +235,8 @@ struct ifd_model_info {
      *  latest ones (shape_bytes). If batch_is_free, requests share a run whose shapes are equal
      *  behind dimension 0; else no port is batched. */
     bool has_open_dims;
+    /** How long a run takes depends on data: a loop turns as often as they say. */
+    bool has_loops;
     /** Its outputs may hold texts of the run, which last until the next one of the instance. */
     bool makes_texts;
     size_t constant_bytes; /* weights in the file and packed ones */
@@ -297,13 +299,17 @@ struct ifd_io {
     /** Monotonic: a loop that still turns then ends the run with DEADLINE. 0: when it has turned
      *  for 10 s. */
     uint64_t deadline_ns;
+    /** Asked between the turns of loops and the parts of a run; true: the run ends with CANCELLED,
+     *  if that is so for every caller of a batch. NULL: never. */
+    bool (*is_over)(const void *context);
+    const void *is_over_context;
 };
 
 /** Runs io_count requests as one batch; their batches add up to at most max_batch. More than one
  *  request needs a model whose batch_is_free. Allocates nothing, but for texts that the model
  *  makes: those of an output last until the next run.
- *  Errors: INVALID (wrong count, type, shape, size: names the tensor), TOO_LARGE, a backend's
- *  error. Outputs in the caller's memory are undefined then. */
+ *  Errors: INVALID (wrong count, type, shape, size: names the tensor), TOO_LARGE, DEADLINE,
+ *  CANCELLED, a backend's error. Outputs in the caller's memory are undefined then. */
 IFD_NODISCARD enum ifd_code ifd_instance_run(struct ifd_instance *instance, const struct ifd_io *io,
                                              uint32_t io_count, struct ifd_err *err);
 

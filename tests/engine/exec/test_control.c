@@ -10,6 +10,7 @@ struct fixture {
     bool flag;
     struct ifd_tensor input[2], out[3];
     uint64_t deadline_ns;
+    int asked, answered; /* is_over is asked, and says so when it was asked so often; 0: never */
     struct ifd_err err;
 };
 
@@ -32,6 +33,12 @@ static struct ifd_tensor tensor(enum ifd_dtype dtype, struct ifd_shape shape, vo
         .dtype = dtype, .shape = shape, .data = data, .bytes = bytes, .capacity = bytes};
 }
 
+static bool is_over(const void *context)
+{
+    struct fixture *f = (struct fixture *)(uintptr_t)context;
+    return ++f->asked == f->answered;
+}
+
 /* Inputs: flag or n, then x. */
 static enum ifd_code run(struct fixture *f, bool has_flag)
 {
@@ -39,8 +46,12 @@ static enum ifd_code run(struct fixture *f, bool has_flag)
                            : tensor(IFD_S32, (struct ifd_shape){0}, &f->n, sizeof(f->n));
     f->input[1] = tensor(IFD_F32, SHAPE(2), f->x, sizeof(f->x));
     memset(f->out, 0, sizeof(f->out));
-    const struct ifd_io io = {
-        .input = f->input, .output = f->out, .batch = 1, .deadline_ns = f->deadline_ns};
+    const struct ifd_io io = {.input = f->input,
+                              .output = f->out,
+                              .batch = 1,
+                              .deadline_ns = f->deadline_ns,
+                              .is_over = is_over,
+                              .is_over_context = f};
     return ifd_instance_run(f->m.instance, &io, 1, &f->err);
 }
 
@@ -228,6 +239,21 @@ static void a_loop_without_end_ends_at_the_deadline(void)
     end(&f);
 }
 
+static void a_loop_ends_when_nobody_waits_for_it(void)
+{
+    struct fixture f;
+    begin_loop(&f, 0);
+    f.n = 1;
+    f.answered = 4;
+    EXPECT_CODE(run(&f, false), IFD_CANCELLED, &f.err);
+    EXPECT_HAS(f.err.text, "nobody waits for a loop, after 3 turns");
+    f.n = 0;
+    REQUIRE_OK(run(&f, false), &f.err);
+    EXPECT_INT(f.asked, 4);
+    EXPECT(ifd_model_info(f.m.model)->has_loops);
+    end(&f);
+}
+
 static void graphs_that_do_not_fit_are_refused(void)
 {
     struct fixture f;
@@ -286,6 +312,7 @@ int main(int argc, char **argv)
         T(a_branch_may_be_empty),
         T(a_loop_turns_as_often_as_its_condition_says),
         T(a_loop_without_end_ends_at_the_deadline),
+        T(a_loop_ends_when_nobody_waits_for_it),
         T(graphs_that_do_not_fit_are_refused),
         T(every_failed_allocation_is_reported),
     };

@@ -272,6 +272,27 @@ static void loops_whose_values_grow_run(void)
     model_file_end(&f);
 }
 
+static bool is_over(const void *context)
+{
+    (void)context;
+    return true;
+}
+
+/* Its first part is computed; what follows would be asked for by nobody. */
+static void parts_end_when_nobody_waits_for_them(void)
+{
+    static const float v[2] = {1, 2}, limit = 100;
+    struct model_file f;
+    model_file_begin(&f, ONNX "loop_grows.onnx", NULL);
+    f.in[0] = tensor(IFD_F32, SHAPE(2), v, sizeof(v));
+    f.in[1] = tensor(IFD_F32, (struct ifd_shape){0}, &limit, sizeof(limit));
+    const struct ifd_io io = {.input = f.in, .output = f.out, .batch = 1, .is_over = is_over};
+    EXPECT_CODE(ifd_instance_run(f.instance, &io, 1, &f.err), IFD_CANCELLED, &f.err);
+    EXPECT_HAS(f.err.text, "nobody waits");
+    REQUIRE_OK(model_file_run(&f), &f.err);
+    model_file_end(&f);
+}
+
 /* The second loop never turns: its lists are empty, though only a run finds their elements. */
 static void a_loop_of_no_turns_gives_what_it_began_with(void)
 {
@@ -461,6 +482,7 @@ int main(int argc, char **argv)
         T(a_node_may_ask_for_computed_numbers_twice),
         T(loops_whose_values_grow_run),
         T(a_loop_of_no_turns_gives_what_it_began_with),
+        T(parts_end_when_nobody_waits_for_them),
         T(texts_go_from_turn_to_turn),
         T(turns_of_a_loop_take_as_much_as_the_limit),
         T(turns_give_the_same_with_room_for_two_plans),

@@ -449,7 +449,7 @@ static void nothing_runs_here_where_requests_wait_batch_or_keep_order(void)
     end(&f);
 
     begin_one(&f, 1, 1);
-    f.slow[0][0].base.may_prepare = true;
+    f.slow[0][0].base.may_linger = true;
     EXPECT(!ifd_lane_run_here(f.lane[0], &f.job[0][0]));
     end(&f);
 }
