@@ -21,7 +21,7 @@ static enum ifd_code check_shapes(const struct ifd_model_info *info, const struc
     for (uint32_t i = 0; i < info->input_count; i++) {
         const struct ifd_shape *wanted = &info->input[i].desc.shape, *got = &io->input[i].shape;
         const bool is_batched = info->input[i].batched;
-        bool fits = got->rank == wanted->rank;
+        bool fits = got->rank == wanted->rank && (!is_batched || got->dim[0] >= 0);
         for (uint32_t d = is_batched ? 1 : 0; fits && d < got->rank; d++) {
             fits = wanted->dim[d] == IFD_DIM_ANY ? got->dim[d] >= 0 : got->dim[d] == wanted->dim[d];
         }
@@ -389,38 +389,44 @@ static int64_t shared_samples(const struct ifd_shapes_of *shapes, const struct i
     return samples;
 }
 
-static enum ifd_code find_or_add(struct ifd_shapes_of *shapes, const struct ifd_io *io,
-                                 struct ifd_err *err)
+/* With the key of the shapes. adds: makes it if it is not there. *ret: NULL if it is not. */
+static enum ifd_code look_up(struct ifd_shapes_of *shapes, const struct ifd_io *io, bool is_shared,
+                             bool adds, struct ifd_variant **ret, struct ifd_err *err)
 {
+    shapes->is_shared = is_shared;
     enum ifd_code code = begin_key(shapes, io, err);
-    struct ifd_variant *found = code == IFD_OK ? ifd_variant_find(shapes) : NULL;
-    if (code == IFD_OK && !found) {
-        code = ifd_variant_add(shapes, NULL, &found, err);
-    }
-    shapes->present = code == IFD_OK ? found->link : (struct ifd_link){0};
-    return code;
+    *ret = code == IFD_OK ? ifd_variant_find(shapes) : NULL;
+    return code == IFD_OK && !*ret && adds ? ifd_variant_add(shapes, NULL, ret, err) : code;
 }
 
-/* Requests of equal shapes share a variant with a batch. */
+/* Requests of equal shapes share a variant with a batch. One that cannot be shared in its shapes,
+ * or would take too much memory, has a variant of its own, which is there the next time. */
 static enum ifd_code choose_first(struct ifd_shapes_of *shapes, const struct ifd_io *io,
                                   uint32_t io_count, struct ifd_err *err)
 {
-    if (io_count == 1 && are_examples(&shapes->model->info, io)) {
+    const bool may_share = shared_samples(shapes, io, io_count) > 0, is_alone = io_count == 1;
+    struct ifd_variant *found = NULL;
+    if (is_alone && are_examples(&shapes->model->info, io)) {
         shapes->present = shapes->example;
         shapes->is_shared = false;
         return begin_key(shapes, io, err);
     }
-    shapes->is_shared = shared_samples(shapes, io, io_count) > 0;
-    if (!shapes->is_shared && io_count > 1) {
+    if (!may_share && !is_alone) {
         return ifd_fail(err, IFD_INVALID, "%u requests in one run, expected 1", io_count);
     }
-    const bool has_tried = shapes->is_shared;
-    enum ifd_code code = find_or_add(shapes, io, err);
-    if (code == IFD_INVALID && has_tried && io_count == 1) {
-        shapes->is_shared = false;
-        code = find_or_add(shapes, io, err);
-        shapes->never_shares = code == IFD_OK;
+    enum ifd_code code = IFD_OK;
+    if (is_alone) {
+        code = look_up(shapes, io, false, false, &found, err);
     }
+    if (code == IFD_OK && !found && may_share) {
+        code = look_up(shapes, io, true, true, &found, err);
+    }
+    const enum ifd_code shared = code;
+    if (is_alone && !found && (code == IFD_OK || code == IFD_INVALID || code == IFD_TOO_LARGE)) {
+        code = look_up(shapes, io, false, true, &found, err);
+        shapes->never_shares = shapes->never_shares || (code == IFD_OK && shared == IFD_INVALID);
+    }
+    shapes->present = code == IFD_OK ? found->link : (struct ifd_link){0};
     return code;
 }
 

@@ -95,15 +95,15 @@ static enum ifd_code probe_once(struct ifd_model *model, const struct ifd_parse_
     ifd_graph_init(&graph, arena);
     graph.work_limit = model->graph.work_limit;
     enum ifd_code code = ifd_parse(model->file, options, &graph, &parsed, err);
-    if (code == IFD_OK) {
+    /* One sample does not tell. Where the file fixes it, variants that requests share do. */
+    const bool tells = code == IFD_OK && parsed.opens_first && options->open_first > 1;
+    model->probe.batch_is_free = !parsed.opens_first;
+    if (tells) {
         code = ifd_optimize(&graph, model->no_optimize ? IFD_PASS_REQUIRED : IFD_PASS_FUSE,
                             model->engine->alloc, NULL, err);
     }
-    if (code == IFD_OK) {
+    if (tells && code == IFD_OK) {
         code = find_free(&graph, &model->probe.batch_is_free, err);
-    }
-    if (parsed.opens_first && options->open_first == 1) {
-        model->probe.batch_is_free = false; /* one sample does not tell */
     }
     return code == IFD_OK ? keep_outputs(model, &graph, err) : code;
 }

@@ -357,6 +357,32 @@ static void requests_of_equal_shapes_share_a_run(void)
     model_file_end(&f);
 }
 
+static enum ifd_code run_with(size_t limit, uint32_t batch, const int64_t (*size)[2],
+                              uint32_t count, struct ifd_err *ret_err)
+{
+    struct model_file f;
+    model_file_begin(&f, ONNX "open_width.onnx",
+                     &(struct model_file_options){.model = {.shape_bytes = limit}, .batch = batch});
+    const enum ifd_code code = run_together(&f, size, count);
+    *ret_err = f.err;
+    model_file_end(&f);
+    return code;
+}
+
+/* With the least limit that is enough for it. */
+static void a_request_alone_runs_where_a_shared_plan_is_too_large(void)
+{
+    static const int64_t size[2][2] = {{1, 5}, {1, 5}};
+    struct ifd_err err = {0};
+    size_t limit = 1000;
+    while (run_with(limit, 1, size, 1, &err) == IFD_TOO_LARGE && limit < 1000000) {
+        limit += 1000;
+    }
+    REQUIRE_OK(run_with(limit, 1, size, 1, &err), &err);
+    REQUIRE_OK(run_with(limit, 4, size, 1, &err), &err);
+    EXPECT_CODE(run_with(limit, 4, size, 2, &err), IFD_TOO_LARGE, &err);
+}
+
 static void requests_share_no_run_where_samples_depend_on_each_other(void)
 {
     struct model_file f;
@@ -411,6 +437,7 @@ int main(int argc, char **argv)
         T(a_fault_that_is_the_same_in_every_size_is_of_the_file),
         T(every_failed_allocation_without_sizes_is_reported),
         T(requests_of_equal_shapes_share_a_run),
+        T(a_request_alone_runs_where_a_shared_plan_is_too_large),
         T(requests_share_no_run_where_samples_depend_on_each_other),
         T(every_failed_allocation_of_a_shared_run_is_reported),
         T(every_failed_allocation_is_reported),
