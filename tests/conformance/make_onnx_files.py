@@ -734,7 +734,8 @@ def main():
     for make in (layers, normalizations, attention, blocks, integers, qlinear, ml, narrow,
                  functions, contributed, machines, labels_and_categories, more_trees, caches,
                  few_bits, others, volumes, turns, regions, dynamic_layers, newest,
-                 optimized, position_biases, channels_last):
+                 optimized, position_biases, channels_last,
+                 many_classes):
         make()
 
 
@@ -866,6 +867,20 @@ def optimized():
                 node("Split", "gp", "uv", axis=-1), node("Mul", "ve", ["ve"]),
                 node("Sub", ["ve", "o"], ["w1"]), node("Mul", ["u", "w1"], ["uw"]),
                 node("Add", ["uw", "t"], ["gate"]), node("Mul", ["gate", "r"])])
+
+
+def many_classes():
+    """One support vector for each of more classes than one digit counts."""
+    count, pairs = 50, 50 * 49 // 2
+    centers = real(count, 3, scale=2)
+    beats = np.arange(count - 1)[:, None] >= np.arange(count)
+    write("svm_many_classes",
+          [node("SVMClassifier", "x", ["label", "y"], ML, classlabels_ints=list(range(count)),
+                coefficients=(np.abs(real(count - 1, count)) * np.where(beats, 1, -1)).ravel(),
+                kernel_params=[0.2, 0, 3], kernel_type="RBF", prob_a=-1 - np.abs(real(pairs)),
+                prob_b=real(pairs, scale=0.1), rho=real(pairs, scale=0.1),
+                support_vectors=centers.ravel(), vectors_per_class=[1] * count)],
+          [("x", centers[:6] + real(6, 3, scale=0.2))], outputs=["label", "y"])
 
 
 def position_biases():

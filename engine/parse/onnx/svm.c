@@ -7,12 +7,13 @@
 
 #define CLASSES_MAX 256
 /* The coupling of pairs' probabilities is an iteration; each turn of each class becomes this many
- * nodes, all together at most so many. ONNX Runtime's limit is 100 turns; it stops after about 5,
+ * nodes, all together about so many. ONNX Runtime's limit is 100 turns; it stops after about 5,
  * where the error is small. */
 #define STEP_NODES     18
 #define COUPLING_NODES 4096
 #define TURNS_LEAST    5
 #define TURNS_MAX      100
+#define COUPLED_MAX    128 /* classes */
 
 static uint32_t with(struct ifd_builder *b, enum ifd_op op, uint32_t x, double number)
 {
@@ -197,16 +198,17 @@ static uint32_t against(struct ifd_onnx_call *call, const struct pairs *p, uint3
         offset->float_count < (uint64_t)p->count) {
         return ifd_build_fail(b, IFD_INVALID, "prob_a or prob_b has too few numbers");
     }
-    float *weight = take(b, square * (uint64_t)p->count), *bias = take(b, square);
+    int64_t *place = ifd_arena_take_array(b->graph->arena, (size_t)square, sizeof(*place));
     int64_t pair = 0;
-    for (int64_t i = 0; weight && bias && i < p->classes; i++) {
+    for (int64_t i = 0; place && i < p->classes; i++) {
+        place[i * p->classes + i] = 2 * p->count;
         for (int64_t k = i + 1; k < p->classes; k++, pair++) {
-            weight[(i * p->classes + k) * p->count + pair] = 1;
-            weight[(k * p->classes + i) * p->count + pair] = -1;
-            bias[k * p->classes + i] = 1;
+            place[i * p->classes + k] = pair;
+            place[k * p->classes + i] = p->count + pair;
         }
     }
-    if (!weight || !bias) {
+    if (!place) {
+        b->code = ifd_arena_fail(b->graph->arena, (size_t)square * sizeof(*place), b->err);
         return IFD_NONE;
     }
     const uint32_t a = ifd_onnx_floats(b, slope->floats, &p->count, 1);
@@ -216,9 +218,15 @@ static uint32_t against(struct ifd_onnx_call *call, const struct pairs *p, uint3
     const uint32_t share = ifd_build_clamp(
         b, ifd_build_unary(b, IFD_OP_LOGISTIC, ifd_build_unary(b, IFD_OP_NEG, line)), 1e-7,
         1 - 1e-7);
-    const int64_t dim[2] = {(int64_t)square, p->count};
-    const uint32_t flat = ifd_build_layer(b, share, ifd_onnx_floats(b, weight, dim, 2),
-                                          ifd_onnx_floats(b, bias, dim, 1));
+    const uint32_t rest = ifd_build_binary(b, IFD_OP_SUB, ifd_build_number(b, IFD_F32, 1), share);
+    const uint32_t none = with(b, IFD_OP_MUL, ifd_build_cut(b, share, 1, 0, 1), 0);
+    const struct ifd_axis_attrs behind = {.axis = 1};
+    const uint32_t all =
+        ifd_build_node(b, IFD_OP_CONCAT, (const uint32_t[]){share, rest, none}, 3, NULL, &behind);
+    const struct ifd_gather_attrs columns_of = {.axis = 1};
+    const uint32_t flat = ifd_build_node(
+        b, IFD_OP_GATHER, (const uint32_t[]){all, ifd_build_list(b, place, (uint32_t)square)}, 2,
+        NULL, &columns_of);
     const int64_t cube[3] = {ifd_build_desc(b, decision)->shape.dim[0], p->classes, p->classes};
     return ifd_build_reshape(b, flat, cube, 3);
 }
@@ -272,11 +280,8 @@ static void couple(struct coupling *c)
 static uint32_t probabilities(struct ifd_onnx_call *call, const struct pairs *p, uint32_t decision)
 {
     struct ifd_builder *b = call->b;
-    const int64_t turns = COUPLING_NODES / (STEP_NODES * p->classes);
-    if (turns < TURNS_LEAST) {
-        return ifd_build_fail(b, IFD_UNSUPPORTED, "probabilities of %lld classes, limit %d",
-                              (long long)p->classes, COUPLING_NODES / STEP_NODES / TURNS_LEAST);
-    }
+    const int64_t affordable = COUPLING_NODES / (STEP_NODES * p->classes);
+    const int64_t turns = affordable < TURNS_LEAST ? TURNS_LEAST : affordable;
     const uint32_t r = against(call, p, decision);
     const uint32_t turned = ifd_build_swap(b, r, 1, 2);
     struct coupling c = {.b = b, .classes = p->classes};
@@ -344,6 +349,12 @@ static void classify(struct ifd_onnx_call *call)
     if (!take_pairs(call, classes, &p)) {
         return;
     }
+    const bool is_coupled = p.vectors > 0 && slope && slope->float_count > 0;
+    if (is_coupled && classes > COUPLED_MAX) {
+        ifd_build_fail(b, IFD_UNSUPPORTED, "probabilities of %lld classes, limit %d",
+                       (long long)classes, COUPLED_MAX);
+        return;
+    }
     uint32_t label = IFD_NONE, scores = IFD_NONE;
     if (p.vectors == 0) {
         scores = with(
@@ -355,7 +366,7 @@ static void classify(struct ifd_onnx_call *call)
     } else {
         scores = decisions(call, &p, x);
         label = ifd_onnx_label_of(b, labels, votes(b, &p, scores));
-        if (slope && slope->float_count > 0) {
+        if (is_coupled) {
             scores = ifd_onnx_transformed(call, probabilities(call, &p, scores));
         } else if (classes == 2) {
             const struct ifd_axis_attrs attrs = {.axis = 1};
