@@ -96,13 +96,14 @@ class Dashboard(unittest.TestCase):
         try:
             connection.request("GET", f"/api/v1/{path}?{urllib.parse.urlencode(parameters)}")
             answer = connection.getresponse()
-            body = json.loads(answer.read())
+            text = answer.read()
         except ConnectionError:
             return None
         finally:
             connection.close()
-        if answer.status == 503:  # it starts
+        if answer.status == 503:  # it starts, and says so in plain text
             return None
+        body = json.loads(text)
         self.assertEqual("success", body["status"], (parameters, body))
         return body["data"]["result"]
 

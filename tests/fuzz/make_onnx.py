@@ -6,7 +6,7 @@ python tests/fuzz/make_onnx.py        needs onnx and numpy from PyPI
 import pathlib
 
 import numpy as np
-from onnx import TensorProto, helper, numpy_helper
+from onnx import AttributeProto, TensorProto, helper, numpy_helper
 
 FOLDER = pathlib.Path(__file__).resolve().parent / "corpus/onnx"
 F, U8, I64 = TensorProto.FLOAT, TensorProto.UINT8, TensorProto.INT64
@@ -266,6 +266,12 @@ def texts():
     )
 
 
+def upsample_by_nothing():
+    up = node("Upsample", "x", mode="nearest")
+    up.attribute.append(helper.make_attribute("scales", [], attr_type=AttributeProto.FLOATS))
+    write("upsample_by_nothing", [up], [("x", F, [1, 1, 2, 2])], [("y", F, None)], opset=7)
+
+
 def sequences():
     body = graph([node("Mul", "ab", "m")], [("a", F, [2]), ("b", F, [2])], [("m", F, [2])])
     write(
@@ -288,6 +294,10 @@ def sequences():
         [("y", F, ["k", 2])],
         [("o", np.int64(1))],
     )
+    body = graph([node("Neg", "a", "b"), node("SequenceConstruct", "ab", "m")], [("a", F, [2])],
+                 [("m", F, None)])
+    write("scan_of_sequences", [node("Scan", "x", body=body, num_scan_inputs=1)],
+          [("x", F, [3, 2])], [("y", F, None)])
 
 
 def attention():
@@ -626,6 +636,7 @@ def main():
     graphs()
     found()
     sequences()
+    upsample_by_nothing()
     texts()
     attention()
     sampled()

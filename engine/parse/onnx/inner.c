@@ -240,5 +240,12 @@ uint32_t ifd_onnx_stack(struct ifd_onnx_call *call, const uint32_t *value, uint3
                         uint32_t axis)
 {
     const struct ifd_axis_attrs attrs = {.axis = (int32_t)axis};
+    for (uint32_t i = 0; i < count; i++) {
+        if (ifd_onnx_is_list(value[i])) {
+            ifd_build_fail(call->b, IFD_CORRUPT, "what turn %u gives is a sequence, not a tensor",
+                           i + 1);
+            return IFD_NONE;
+        }
+    }
     return ifd_build_node(call->b, IFD_OP_PACK, value, count, NULL, &attrs);
 }

@@ -79,7 +79,7 @@ static uint32_t take_floats(struct ifd_onnx_call *call, uint32_t i, const char *
         memcpy(ret, content.data, content.size);
         return (uint32_t)count;
     }
-    if (attr && attr->float_count <= IFD_MAX_RANK) {
+    if (attr && attr->float_count > 0 && attr->float_count <= IFD_MAX_RANK) {
         memcpy(ret, attr->floats, attr->float_count * sizeof(float));
         return attr->float_count;
     }
