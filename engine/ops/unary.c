@@ -146,9 +146,32 @@ static enum ifd_code log_ref(const struct ifd_ref_call *call, struct ifd_err *er
     return IFD_OK;
 }
 
+/* LiteRT cuts the fraction off instead of rounding, in both types. */
+static enum ifd_code sqrt_quant(const struct ifd_ref_call *call, struct ifd_err *err)
+{
+    const struct ifd_desc *in = call->in[0];
+    const struct ifd_desc *out = call->out[0];
+    int32_t min = 0;
+    int32_t max = 0;
+    ifd_dtype_range(out->dtype, &min, &max);
+    for (size_t i = 0; i < ifd_ref_elements(out); i++) {
+        const int32_t x = ifd_ref_load(in->dtype, call->input[0], i) - ifd_ref_zero_point(in);
+        if (x < 0) {
+            return ifd_fail(err, IFD_INVALID, "sqrt: element %zu is negative", i);
+        }
+        const float root = sqrtf(ifd_ref_scale(in) * (float)x);
+        const int64_t steps = ifd_fixed_from_float(root / ifd_ref_scale(out));
+        ifd_ref_store(out->dtype, call->output[0], i,
+                      ifd_ref_clamp(steps + ifd_ref_zero_point(out), min, max));
+    }
+    return IFD_OK;
+}
+
 static enum ifd_code sqrt_ref(const struct ifd_ref_call *call, struct ifd_err *err)
 {
-    (void)err;
+    if (call->in[0]->dtype != IFD_F32) {
+        return sqrt_quant(call, err);
+    }
     ifd_unary_map(call, sqrtf);
     return IFD_OK;
 }
@@ -277,5 +300,5 @@ DEFINE_UNARY(abs, ifd_unary_infer,
 DEFINE_UNARY(neg, ifd_unary_infer, TYPES_F32 | TYPES_SIGNED | IFD_BIT(IFD_S32) | IFD_BIT(IFD_S64))
 DEFINE_UNARY(exp, ifd_unary_infer, TYPES_F32 | TYPES_SIGNED)
 DEFINE_UNARY(log, ifd_unary_infer, TYPES_F32 | TYPES_SIGNED)
-DEFINE_UNARY(sqrt, ifd_unary_infer, TYPES_F32)
+DEFINE_UNARY(sqrt, ifd_unary_infer, TYPES_F32 | TYPES_SIGNED)
 DEFINE_UNARY(rsqrt, ifd_unary_infer, TYPES_F32 | TYPES_SIGNED)

@@ -105,13 +105,16 @@ def unary(op, types=("f32",), low=-3.0, high=3.0, same=False, fixed=None, option
     return make
 
 
-def rsqrt(rng):
+def root(op):
     """Of nothing below 0."""
-    case = unary("RSQRT", ("f32", "s8", "s16"), low=0.1, high=5)(rng)
-    x = case.inputs[0]
-    if x.scale:
-        x.data = np.maximum(x.data, x.np(x.zero_point[0]))
-    return case
+    def make(rng):
+        case = unary(op, ("f32", "s8", "s16"), low=0.1, high=5)(rng)
+        x = case.inputs[0]
+        if x.scale:
+            x.data = np.maximum(x.data, x.np(x.zero_point[0]))
+        return case
+
+    return make
 
 
 def pair_of_shapes(rng):
@@ -792,8 +795,8 @@ CASES = {
     "NEG": unary("NEG", ("f32", "s8", "s16"), options=("NegOptions",)),
     "EXP": unary("EXP", ("f32", "s8", "s16"), options=("ExpOptions",)),
     "LOG": unary("LOG", ("f32", "s8", "s16"), low=0.01, high=5),
-    "SQRT": unary("SQRT", low=0, high=5),
-    "RSQRT": rsqrt,
+    "SQRT": root("SQRT"),
+    "RSQRT": root("RSQRT"),
     "SIN": unary("SIN"), "COS": unary("COS", options=("CosOptions",)),
     "FLOOR": unary("FLOOR"), "CEIL": unary("CEIL"), "ROUND": unary("ROUND"),
     "SQUARE": unary("SQUARE", options=("SquareOptions",)),

@@ -46,9 +46,10 @@ static bool has_result(const struct ifd_desc *out, uint32_t operands)
 bool ifd_gpu_table_takes(const struct ifd_node_view *node)
 {
     const uint32_t operands = operands_of(node);
-    /* a table has every divisor, also 0, which these refuse */
-    const bool divides = node->op == IFD_OP_FLOOR_DIV || node->op == IFD_OP_FLOOR_MOD;
-    bool takes = operands >= 1 && operands <= OPERANDS && !divides &&
+    /* a table has every operand, also a divisor of 0 or what has no root, which these refuse */
+    const bool refuses =
+        node->op == IFD_OP_FLOOR_DIV || node->op == IFD_OP_FLOOR_MOD || node->op == IFD_OP_SQRT;
+    bool takes = operands >= 1 && operands <= OPERANDS && !refuses &&
                  has_result(&node->output[0], operands) &&
                  (operands == node->input_count || node->input[1].data.data);
     for (uint32_t i = 0; takes && i < operands; i++) {
