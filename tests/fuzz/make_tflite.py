@@ -465,6 +465,13 @@ def nameless():
 
 
 @good
+def output_listed_twice():
+    m = binary("ADD", "Add")
+    m.graph["outputs"] *= 2
+    return m
+
+
+@good
 def several_subgraphs():
     m = unary("RELU")
     m.value["subgraphs"].append(copy.deepcopy(m.graph))

@@ -44,7 +44,8 @@ static bool is_taken(const struct ifd_port *port, uint32_t count, const char *na
     return false;
 }
 
-/* The file's tensors, then the states, whose names give way. */
+/* The file's tensors, then the states, whose names give way, as that of an output that comes again
+ * does. */
 static enum ifd_code name_ports(const struct ports *p, const struct ifd_tflite_ints *tensors,
                                 const char *kind, struct ifd_port **ret)
 {
@@ -61,7 +62,8 @@ static enum ifd_code name_ports(const struct ports *p, const struct ifd_tflite_i
         const bool is_state = i >= tensors->count;
         const char *name = is_state ? p->b->state[i - tensors->count].name
                                     : p->b->g->tensor[tensors->value[i]].name;
-        const bool gives_way = is_state && is_taken(port, i, name, &twin);
+        const bool may_give_way = is_state || tensors == &p->b->g->output;
+        const bool gives_way = may_give_way && is_taken(port, i, name, &twin);
         code = name_port(p, gives_way ? "" : name, is_state ? "state" : kind,
                          is_state ? i - tensors->count : i, &port[i]);
         if (code == IFD_OK && is_taken(port, i, port[i].name, &twin)) {

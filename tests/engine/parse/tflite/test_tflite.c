@@ -197,6 +197,10 @@ static void ports_have_names_labels_and_normalization(void)
     EXPECT_TEXT(f.parsed.output[0].name, "output_0");
     EXPECT(f.parsed.input[0].description == NULL);
     parse_file_close(&f);
+    open_good(&f, "output_listed_twice");
+    EXPECT_TEXT(f.parsed.output[0].name, "y");
+    EXPECT_TEXT(f.parsed.output[1].name, "output_1");
+    parse_file_close(&f);
 }
 
 static void content_behind_the_flatbuffer_is_found(void)
