@@ -48,7 +48,7 @@ static int find_input(const struct ifd_model_desc *desc, struct ifd_str name)
 static bool find_dtype(struct ifd_str name, enum ifd_dtype *ret)
 {
     for (int i = 0; i < IFD_DTYPE_COUNT; i++) {
-        if (i != IFD_C64 && ifd_str_equal(name, ifd_dtype_wire_name((enum ifd_dtype)i))) {
+        if (ifd_str_equal(name, ifd_dtype_wire_name((enum ifd_dtype)i))) {
             *ret = (enum ifd_dtype)i;
             return true;
         }

@@ -96,7 +96,7 @@ static void what_json_lacks_is_quoted_in_answers(void)
     end();
 }
 
-static void half_floats_travel_in_binary_only(void)
+static void what_json_has_no_number_for_travels_in_binary_only(void)
 {
     static const char *const headers[] = {"Inference-Header-Content-Length", "0", NULL};
     begin();
@@ -108,6 +108,12 @@ static void half_floats_travel_in_binary_only(void)
     loopback_ask(&loop, "POST", "/v2/models/id_FP16/infer", headers, "\0\x3c", 2, &answer);
     EXPECT_INT(answer.status, 200);
     EXPECT_BYTES(answer.body.data + answer.body.size - 2, "\0\x3c", 2);
+    expect_identity("COMPLEX64", "[1]", "[1]", 400, "receiving COMPLEX64 data via JSON");
+    loopback_release(&answer);
+    loopback_ask(&loop, "POST", "/v2/models/id_COMPLEX64/infer", headers, "\0\0\x80\x3f\0\0\0\x40",
+                 8, &answer);
+    EXPECT_INT(answer.status, 200);
+    EXPECT_BYTES(answer.body.data + answer.body.size - 8, "\0\0\x80\x3f\0\0\0\x40", 8);
     expect("id_FP16",
            "{\"inputs\":[{\"name\":\"INPUT0\",\"datatype\":\"FP16\",\"shape\":[0],\"parameters\":{"
            "\"binary_data_size\":0}}]}",
@@ -529,7 +535,7 @@ int main(int argc, char **argv)
         T(members_may_come_in_any_order),
         T(every_type_goes_through_json),
         T(what_json_lacks_is_quoted_in_answers),
-        T(half_floats_travel_in_binary_only),
+        T(what_json_has_no_number_for_travels_in_binary_only),
         T(malformed_requests_are_refused),
         T(batches_are_checked_against_model_and_each_other),
         T(deep_nesting_is_refused),
