@@ -31,6 +31,13 @@ static struct ifd_node *next(const struct ifd_graph *graph, const uint32_t *read
     return found && found->input[0] == node->output[0] ? found : NULL;
 }
 
+/* The layer finds a scale for each image of the batch from its numbers: blocks have their own. */
+static bool finds_scales(const struct ifd_graph *graph, const struct ifd_node *conv)
+{
+    return graph->value[conv->input[0]].desc.dtype == IFD_F32 &&
+           graph->value[conv->input[1]].desc.dtype != IFD_F32;
+}
+
 static bool find(const struct ifd_graph *graph, const uint32_t *reader, struct ifd_node *to_batch,
                  struct pattern *ret)
 {
@@ -40,7 +47,8 @@ static bool find(const struct ifd_graph *graph, const uint32_t *reader, struct i
         p.expand = node;
         node = next(graph, reader, node);
     }
-    if (!node || (node->op != IFD_OP_CONV2D && node->op != IFD_OP_DEPTHWISE_CONV2D)) {
+    if (!node || (node->op != IFD_OP_CONV2D && node->op != IFD_OP_DEPTHWISE_CONV2D) ||
+        finds_scales(graph, node)) {
         return false;
     }
     p.conv = node;

@@ -131,27 +131,53 @@ static void an_activation_stays_where_its_input_is_read_twice(void)
     ifd_arena_finish(&f.arena);
 }
 
-static void space_to_batch_around_a_convolution_is_a_dilation(void)
+/* The nodes for a dilation by 2. has_bytes: the filter has 8 bits. */
+static void optimize_dilated(struct fixture *f, bool has_bytes)
 {
-    struct fixture f;
+    static const float scale = 0.5f;
+    static const int32_t zero = 0;
     struct test_random random = {.state = 4};
     struct ifd_node *node = NULL;
-    setup(&f);
-    const uint32_t x = test_graph_f32(&f.graph, "x", SHAPE(1, 7, 9, 3));
-    const uint32_t split = add(&f, IFD_OP_SPACE_TO_BATCH, &x, 1, &node);
+    setup(f);
+    const uint32_t x = test_graph_f32(&f->graph, "x", SHAPE(1, 7, 9, 3));
+    const uint32_t split = add(f, IFD_OP_SPACE_TO_BATCH, &x, 1, &node);
     set_ints(node, "block", (const int64_t[]){2, 2}, 2);
     set_ints(node, "before", (const int64_t[]){2, 2}, 2);
     set_ints(node, "after", (const int64_t[]){3, 3}, 2);
-    infer(&f);
-    const uint32_t inner = conv(&f, split, SHAPE(4, 3, 3, 3), &random);
-    const uint32_t joined = add(&f, IFD_OP_BATCH_TO_SPACE, &inner, 1, &node);
+    infer(f);
+    const uint32_t inner = conv(f, split, SHAPE(4, 3, 3, 3), &random);
+    for (uint32_t v = 0; has_bytes && v < f->graph.value_count; v++) {
+        struct ifd_value *value = &f->graph.value[v];
+        if (value->desc.shape.rank == 4 && value->desc.shape.dim[0] == 4 &&
+            value->desc.shape.dim[3] == 3 && value->data.data) {
+            value->desc.dtype = IFD_S8;
+            value->data.size /= sizeof(float);
+            value->desc.quant = (struct ifd_quant){&scale, &zero, 1, 0};
+        }
+    }
+    const uint32_t joined = add(f, IFD_OP_BATCH_TO_SPACE, &inner, 1, &node);
     set_ints(node, "block", (const int64_t[]){2, 2}, 2);
     set_ints(node, "before", (const int64_t[]){0, 0}, 2);
     set_ints(node, "after", (const int64_t[]){1, 1}, 2);
-    infer(&f);
-    optimize(&f, joined);
+    infer(f);
+    optimize(f, joined);
+}
+
+static void space_to_batch_around_a_convolution_is_a_dilation(void)
+{
+    struct fixture f;
+    optimize_dilated(&f, false);
     EXPECT_INT(f.optimized.node_count, 1);
     EXPECT_INT(((const struct ifd_conv2d_attrs *)f.optimized.node[0].attrs)->window.dilation_h, 2);
+    ifd_arena_finish(&f.arena);
+}
+
+/* Such a convolution finds a scale for each image of its batch, here for each block. */
+static void space_to_batch_around_a_convolution_that_finds_scales_stays(void)
+{
+    struct fixture f;
+    optimize_dilated(&f, true);
+    EXPECT_INT(f.optimized.node_count, 3);
     ifd_arena_finish(&f.arena);
 }
 
@@ -559,6 +585,7 @@ int main(int argc, char **argv)
         T(an_activation_moves_into_the_convolution),
         T(an_activation_stays_where_its_input_is_read_twice),
         T(space_to_batch_around_a_convolution_is_a_dilation),
+        T(space_to_batch_around_a_convolution_that_finds_scales_stays),
         T(reshapes_in_a_row_become_one),
         T(space_to_batch_around_a_convolution_of_lines_is_a_dilation),
         T(maximum_and_minimum_with_a_number_are_a_clamp),
