@@ -23,7 +23,10 @@ static const struct ifd_contract_roles depthwise_roles = {
     .rounding = IFD_CONTRACT_FIXED,
     .may_be_dynamic = true};
 static const struct ifd_contract_roles transpose_roles = {
-    .input = 2, .weights = {.input = 1, .bias = 3, .axis = 0}, .rounding = IFD_CONTRACT_FIXED};
+    .input = 2,
+    .weights = {.input = 1, .bias = 3, .axis = 0},
+    .rounding = IFD_CONTRACT_FIXED,
+    .may_be_dynamic = true};
 
 static struct ifd_contract_roles roles_of(const struct ifd_contract_roles *roles,
                                           const struct ifd_conv2d_attrs *attrs)
@@ -364,7 +367,9 @@ static enum ifd_code transpose_conv2d_scratch(const struct ifd_infer *in,
                                               struct ifd_err *err)
 {
     const struct ifd_contract_sizes sizes = {.channels = output[0].shape.dim[C],
-                                             .window = in->input[2].desc->shape.dim[C]};
+                                             .window = in->input[2].desc->shape.dim[C],
+                                             .sample =
+                                                 ifd_ref_product(&in->input[2].desc->shape, 1, 4)};
     return ifd_contract_scratch(&ifd_op_transpose_conv2d, in, &transpose_roles, &sizes, ret_bytes,
                                 err);
 }
@@ -429,11 +434,14 @@ static enum ifd_code transpose_conv2d_ref(const struct ifd_ref_call *call, struc
         }
     }
     struct ifd_contraction row;
-    const struct ifd_contract_sizes sizes = {.channels = output->dim[C], .window = input->dim[C]};
+    const struct ifd_contract_sizes sizes = {.channels = output->dim[C],
+                                             .window = input->dim[C],
+                                             .sample = ifd_ref_product(input, 1, 4)};
     ifd_contract_begin(&row, call, &transpose_roles, &sizes, attrs->activation);
 
     int64_t first = 0;
     for (int64_t n = 0; n < output->dim[N]; n++) {
+        ifd_contract_sample(&row, n * sizes.sample, sizes.sample, true);
         for (int64_t y = 0; y < output->dim[H]; y++) {
             for (int64_t x = 0; x < output->dim[W]; x++, first += output->dim[C]) {
                 const int64_t position[3] = {n, y + size.pad_top, x + size.pad_left};

@@ -272,6 +272,16 @@ def transpose_conv2d(rng, cases):
             inputs = [dims, w, x] + ([b] if b is not None else [])
             litert.run(Op.TRANSPOSE_CONV, Options.TransposeConvOptions, o, inputs, [out], 4)
             cases.add("transpose_conv2d", window_attrs(o), inputs, [out])
+    # LiteRT adds scaled products, CpuRef scales their sum
+    for k, (shape, weights, padding, stride, size) in enumerate(windows):
+        x, w, b, out = dynamic_layer(rng, shape, weights, 0, per_channel=k > 0)
+        dims = tensor(rng, "s32", [4], None, True, [shape[0], size[0], size[1], weights[0]])
+        o = schema.TransposeConvOptionsT()
+        o.padding, o.strideH, o.strideW = padding, stride[0], stride[1]
+        o.fusedActivationFunction = ACTIVATIONS["relu" if stride[0] == 1 else "none"]
+        inputs = [dims, w, x, b]
+        litert.run(Op.TRANSPOSE_CONV, Options.TransposeConvOptions, o, inputs, [out], 4)
+        cases.add("transpose_conv2d", window_attrs(o), inputs, [out], absolute=1e-5)
 
 
 def fully_connected(rng, cases):

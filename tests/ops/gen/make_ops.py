@@ -110,7 +110,7 @@ UNARY = {
     "neg": (B.NEG, ["s8", "s16"], None),
     "exp": (B.EXP, ["s8", "s16"], None),
     "log": (B.LOG, ["s8", "s16"], "positive"),
-    "sqrt": (B.SQRT, [], "positive"),
+    "sqrt": (B.SQRT, ["s8", "s16"], "positive"),
     "rsqrt": (B.RSQRT, ["s8", "s16"], "positive"),
     "relu": (B.RELU, ["u8", "s8", "s16"], None),
     "relu6": (B.RELU6, ["u8", "s8", "s16"], None),
@@ -157,15 +157,15 @@ def unary_quant(file, op, builtin, dtype, pot=None):
                                                   zero(rng, dtype)))
     if op in ("exp", "log"):
         so = scale(rng, -6, 1)
-    if op == "rsqrt":  # of no negative number
+    if op in ("sqrt", "rsqrt"):  # of no negative number
         zi, so = 0 if dtype == "s16" else RANGE[dtype][0], scale(rng, -6, 1)
     data = every(dtype, rng)
-    if op == "rsqrt" and dtype == "s16":
+    if op in ("sqrt", "rsqrt") and dtype == "s16":
         data = np.abs(data.clip(-32767))
     a = Tensor(dtype, data=data, scale=si, zero_point=zi)
     y = Tensor(dtype, shape=a.shape, scale=so, zero_point=zo)
     kind_of, options, attrs = unary_options(op, rng)
-    version = 2 if dtype == "s16" and op in ("exp", "log", "rsqrt") else 1
+    version = 2 if dtype == "s16" and op in ("exp", "log", "rsqrt") or op == "sqrt" else 1
     run(builtin, kind_of, options, [a], [y], version)
     file.add("%s scale %.4g" % (dtype, si), [a], [y], attrs)
 
