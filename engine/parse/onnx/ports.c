@@ -1,5 +1,6 @@
 /* Inputs and outputs of a model: what the file says of them, and the values that they are. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "engine/base/str.h"
@@ -349,6 +350,33 @@ static enum ifd_code describe_outputs(struct ifd_onnx_build *build, struct ifd_p
     return IFD_OK;
 }
 
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Clients ask for outputs by name. */
+static enum ifd_code check_names(const struct ifd_onnx_build *build, const struct ifd_port *port,
+                                 uint32_t count)
+{
+    struct ifd_arena *arena = build->b.graph->arena;
+    const char **name = ifd_arena_take_array(arena, count, sizeof(*name));
+    if (!name) {
+        return ifd_arena_fail(arena, count * sizeof(*name), build->err);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        name[i] = port[i].name;
+    }
+    qsort(name, count, sizeof(*name), compare_names);
+    for (uint32_t i = 1; i < count; i++) {
+        if (strcmp(name[i - 1], name[i]) == 0) {
+            return ifd_fail(build->err, IFD_UNSUPPORTED, "two outputs have the name \"%.150s\"",
+                            name[i]);
+        }
+    }
+    return IFD_OK;
+}
+
 /* What only a run finds, the file must say: how many dimensions an output has, and its type. */
 static enum ifd_code check_results(const struct ifd_onnx_build *build, struct ifd_port *ports)
 {
@@ -389,6 +417,9 @@ enum ifd_code ifd_onnx_describe_ports(struct ifd_onnx_build *build)
         take_ports(graph->arena, parsed->result_count, &parsed->result, build->err);
     if (code == IFD_OK) {
         code = describe_outputs(build, parsed->result);
+    }
+    if (code == IFD_OK) {
+        code = check_names(build, parsed->result, parsed->result_count);
     }
     if (code != IFD_OK || !parsed->cut.is_cut) {
         parsed->output = parsed->result;

@@ -873,6 +873,31 @@ static void graphs_that_functions_bring_are_looked_through(void)
                    "operators that are not supported: Warp (1, first node 0)");
 }
 
+/* One as the element of a sequence, one as a tensor. */
+static void outputs_of_one_name_are_refused(void)
+{
+    static const char *const other[] = {"y.0", "y.2", "y"};
+    for (size_t i = 0; i < 3; i++) {
+        struct message g = {.size = 0}, sequence = {.size = 0}, kind = {.size = 0};
+        struct message listed = {.size = 0};
+        const struct message pair = node("SequenceConstruct", "x", "x", "y");
+        const struct message tensor = node("Relu", "x", NULL, i == 2 ? "z" : other[i]);
+        const struct message x = port("x", 1, two_by_three), z = port(other[i], 1, two_by_three);
+        inner(&g, 1, &pair);
+        inner(&g, 1, &tensor);
+        inner(&sequence, 1, &(struct message){.size = 0});
+        inner(&kind, 4, &sequence);
+        text(&listed, 1, "y");
+        inner(&listed, 2, &kind);
+        inner(&g, 11, &x);
+        inner(&g, 12, &listed);
+        inner(&g, 12, i == 2 ? &listed : &z);
+        const struct message m = model(&g, 17);
+        expect_refused(&m, i == 1 ? IFD_OK : IFD_UNSUPPORTED,
+                       i == 1 ? "" : "two outputs have the name \"y.0\"");
+    }
+}
+
 static void graphs_that_refer_to_themselves_are_refused(void)
 {
     const struct message again = chosen("z");
@@ -1191,6 +1216,7 @@ int main(int argc, char **argv)
         T(zero_points_without_dimensions_are_refused),
         T(graphs_that_functions_bring_are_looked_through),
         T(graphs_that_refer_to_themselves_are_refused),
+        T(outputs_of_one_name_are_refused),
         T(numbers_of_64_bits_are_whole),
         T(probabilities_of_many_classes_are_refused),
         T(windows_of_pools_fit_32_bits),
