@@ -42,21 +42,39 @@ static size_t work_bytes(const struct ifd_acc_conv *conv, const struct ifd_kerne
                                                IFD_TENSOR_PAD);
 }
 
+/* What output pixels row … row+m-1 see at window position (ky, kx). */
+static void point_tap(const struct ifd_acc_conv_run *run, const void **rows, const uint8_t *zeros,
+                      size_t row, size_t ky, size_t kx)
+{
+    const struct ifd_low_window *w = &run->conv->layer.window;
+    const size_t pixel_bytes = w->in_c * run->conv->layer.element;
+    const size_t image_bytes = w->in_h * w->in_w * pixel_bytes, pixels = w->out_h * w->out_w;
+    const uint8_t *image = run->in + row / pixels * image_bytes;
+    size_t y = row % pixels / w->out_w, x = row % w->out_w;
+    for (size_t i = 0; i < run->args.m; i++) {
+        /* left of the image and above it they wrap around to more than its size */
+        const size_t in_y = y * w->stride_y + ky * w->dilation_y - w->pad_top;
+        const size_t in_x = x * w->stride_x + kx * w->dilation_x - w->pad_left;
+        rows[i] = in_y < w->in_h && in_x < w->in_w ? image + (in_y * w->in_w + in_x) * pixel_bytes
+                                                   : zeros;
+        if (++x == w->out_w) {
+            x = 0;
+            if (++y == w->out_h) {
+                y = 0;
+                image += image_bytes;
+            }
+        }
+    }
+}
+
 /* Row pointers of output pixels row … row+m-1, tap by tap. */
 static void point_rows(const struct ifd_acc_conv_run *run, const void **rows, const uint8_t *zeros,
                        size_t row)
 {
     const struct ifd_low_window *w = &run->conv->layer.window;
-    const size_t pixel_bytes = w->in_c * run->conv->layer.element, pixels = w->out_h * w->out_w;
-    const size_t taps = run->conv->plan.direct.taps;
-    for (size_t i = 0; i < run->args.m; i++) {
-        const size_t pixel = (row + i) % pixels;
-        const uint8_t *image = run->in + (row + i) / pixels * w->in_h * w->in_w * pixel_bytes;
-        for (size_t t = 0; t < taps; t++) {
-            size_t seen = 0;
-            rows[t * run->args.m + i] = ifd_low_window_sees(w, pixel, t / w->kw, t % w->kw, &seen)
-                                            ? image + seen * pixel_bytes
-                                            : zeros;
+    for (size_t ky = 0; ky < w->kh; ky++) {
+        for (size_t kx = 0; kx < w->kw; kx++, rows += run->args.m) {
+            point_tap(run, rows, zeros, row, ky, kx);
         }
     }
 }

@@ -31,13 +31,32 @@ static void copy_elements(size_t element, const uint8_t *in, int64_t in_stride, 
     }
 }
 
+/* Short rows, as of coordinates, take less than a call. */
+static void copy_bytes(size_t bytes, const uint8_t *in, uint8_t *out)
+{
+    switch (bytes) {
+    case 4:
+        memcpy(out, in, 4);
+        break;
+    case 8:
+        memcpy(out, in, 8);
+        break;
+    case 16:
+        memcpy(out, in, 16);
+        break;
+    default:
+        memcpy(out, in, bytes);
+        break;
+    }
+}
+
 /* The innermost dimension. */
 static void copy_run(const struct ifd_low_copy *copy, const uint8_t *in, uint8_t *out)
 {
     const uint32_t d = copy->rank - 1;
     const int64_t element = (int64_t)copy->element;
     if (copy->in_stride[d] == element && copy->out_stride[d] == element) {
-        memcpy(out, in, (size_t)(copy->dim[d] * element));
+        copy_bytes((size_t)(copy->dim[d] * element), in, out);
     } else {
         copy_elements(copy->element, in, copy->in_stride[d], out, copy->out_stride[d],
                       copy->dim[d]);
