@@ -735,7 +735,7 @@ def main():
                  functions, contributed, machines, labels_and_categories, more_trees, caches,
                  few_bits, others, volumes, turns, regions, dynamic_layers, newest,
                  optimized, position_biases, channels_last,
-                 many_classes):
+                 many_classes, recurrent):
         make()
 
 
@@ -989,6 +989,24 @@ def channels_last():
               [node("QLinearConv", ["x", "xs", "xz", "w", "ws", "wz", "ys", "yz"], domain=MS,
                     channels_last=1, pads=[1] * (2 * rank - 4))],
               [("x", stored(U8, 2, *space, 3))], constants)
+
+
+def recurrent():
+    """Layers whose functions have numbers of their own, by lists or as their operators have them.
+    """
+    def layer(name, op, gates, ways, outputs, **attributes):
+        constants = [("w", real(ways, gates * 4, 3, scale=0.5)),
+                     ("r", real(ways, gates * 4, 4, scale=0.5)), ("b", real(ways, 2 * gates * 4))]
+        write(name, [node(op, "xwrb", outputs, hidden_size=4, **attributes)],
+              [("x", real(5, 2, 3))], constants, outputs)
+
+    layer("lstm_activations", "LSTM", 4, 2, ["y", "h", "c"], direction="bidirectional", clip=1.5,
+          activations=["HardSigmoid", "Softsign", "ScaledTanh", "Sigmoid", "Affine", "Elu"],
+          activation_alpha=[0.3, 0.9, 0.75, 0.5], activation_beta=[0.4, 0.8, 0.125])
+    layer("gru_activations", "GRU", 3, 1, ["y", "h"], direction="reverse", linear_before_reset=1,
+          activations=["HardSigmoid", "LeakyRelu"])
+    layer("rnn_activations", "RNN", 1, 2, ["y", "h"], direction="bidirectional",
+          activations=["Softplus", "ThresholdedRelu"], activation_alpha=[0.25])
 
 
 if __name__ == "__main__":

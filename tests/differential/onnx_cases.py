@@ -814,6 +814,23 @@ def dynamic_quantize(rng):
 
 # ---- recurrent ----
 
+# alpha and beta of each
+ACTIVATIONS = {"Affine": (0.7, 0.1), "Elu": (0.6,), "HardSigmoid": (0.3, 0.4), "LeakyRelu": (0.2,),
+               "Relu": (), "ScaledTanh": (1.2, 0.8), "Sigmoid": (), "Softplus": (), "Softsign": (),
+               "Tanh": (), "ThresholdedRelu": (0.2,)}
+
+
+def functions(rng, op, ways):
+    """Of a layer: each takes its numbers from what those before it leave of the lists."""
+    names = [pick(rng, *ACTIVATIONS) for _ in range(ways * {"LSTM": 3, "GRU": 2, "RNN": 1}[op])]
+    attrs = {"activations": names}
+    for i, key in enumerate(("activation_alpha", "activation_beta")):
+        numbers = [float(F(x * rng.uniform(0.8, 1.2))) for n in names
+                   for x in ACTIVATIONS[n][i:i + 1]]
+        if numbers:
+            attrs[key] = numbers
+    return attrs
+
 
 def recurrent(op, gates):
     def make(rng):
@@ -825,6 +842,8 @@ def recurrent(op, gates):
             attrs["linear_before_reset"] = int(rng.integers(2))
         if rng.integers(4) == 0:
             attrs["clip"] = 0.7
+        if rng.integers(2):
+            attrs.update(functions(rng, op, ways))
         inputs = [array(rng, (steps, batch, size), F, -1, 1),
                   array(rng, (ways, gates * hidden, size), F, -1, 1),
                   array(rng, (ways, gates * hidden, hidden), F, -1, 1),

@@ -115,8 +115,9 @@ def batch_turned(rng):
 
 def activation(rng, is_gemm=False):
     name = pick(rng, "Relu", "Tanh", "Sigmoid", "LeakyRelu", "HardSigmoid",
-                *([] if is_gemm else ["Clip"]))
-    numbers = {"LeakyRelu": [0.1], "HardSigmoid": [0.3, 0.4], "Clip": [-1.0, 2.0]}.get(name, [])
+                *(["Elu", "Softplus", "Softsign", "ThresholdedRelu"] if is_gemm else ["Clip"]))
+    numbers = {"LeakyRelu": [0.1], "HardSigmoid": [0.3, 0.4], "Clip": [-1.0, 2.0], "Elu": [0.6],
+               "ThresholdedRelu": [0.2]}.get(name, [])
     if is_gemm:
         names = ("activation_alpha", "activation_beta")
         return {"activation": name, **dict(zip(names, numbers))}

@@ -17,50 +17,118 @@ static uint32_t exponential_below(struct ifd_builder *b, uint32_t x, double alph
     return gamma == 1 ? sum : ifd_build_with(b, IFD_OP_MUL, sum, gamma);
 }
 
+/* ---- activations ---- */
+
+static uint32_t affine(struct ifd_builder *b, uint32_t x, double alpha, double beta)
+{
+    return ifd_build_with(b, IFD_OP_ADD, ifd_build_with(b, IFD_OP_MUL, x, alpha), beta);
+}
+
+static uint32_t elu(struct ifd_builder *b, uint32_t x, double alpha, double unused)
+{
+    (void)unused;
+    return exponential_below(b, x, alpha, 1, 1);
+}
+
+static uint32_t hard_sigmoid(struct ifd_builder *b, uint32_t x, double alpha, double beta)
+{
+    return ifd_build_clamp(b, affine(b, x, alpha, beta), 0, 1);
+}
+
+static uint32_t leaky_relu(struct ifd_builder *b, uint32_t x, double alpha, double unused)
+{
+    const struct ifd_leaky_relu_attrs attrs = {.alpha = (float)alpha};
+    (void)unused;
+    return ifd_build_node(b, IFD_OP_LEAKY_RELU, &x, 1, NULL, &attrs);
+}
+
+static uint32_t relu(struct ifd_builder *b, uint32_t x, double alpha, double beta)
+{
+    (void)alpha, (void)beta;
+    return ifd_build_unary(b, IFD_OP_RELU, x);
+}
+
+static uint32_t hyperbolic_tangent(struct ifd_builder *b, uint32_t x, double alpha, double beta)
+{
+    (void)alpha, (void)beta;
+    return ifd_build_unary(b, IFD_OP_TANH, x);
+}
+
+static uint32_t scaled_tanh(struct ifd_builder *b, uint32_t x, double alpha, double beta)
+{
+    const uint32_t scaled = ifd_build_with(b, IFD_OP_MUL, x, beta);
+    return ifd_build_with(b, IFD_OP_MUL, ifd_build_unary(b, IFD_OP_TANH, scaled), alpha);
+}
+
+static uint32_t sigmoid(struct ifd_builder *b, uint32_t x, double alpha, double beta)
+{
+    (void)alpha, (void)beta;
+    return ifd_build_unary(b, IFD_OP_LOGISTIC, x);
+}
+
+static uint32_t softplus(struct ifd_builder *b, uint32_t x, double alpha, double beta)
+{
+    (void)alpha, (void)beta;
+    return ifd_build_softplus(b, x);
+}
+
+static uint32_t softsign(struct ifd_builder *b, uint32_t x, double alpha, double beta)
+{
+    const uint32_t magnitude = ifd_build_unary(b, IFD_OP_ABS, x);
+    (void)alpha, (void)beta;
+    return ifd_build_binary(b, IFD_OP_DIV, x, ifd_build_with(b, IFD_OP_ADD, magnitude, 1));
+}
+
+static uint32_t thresholded(struct ifd_builder *b, uint32_t x, double alpha, double unused)
+{
+    const uint32_t limit = ifd_build_number(b, IFD_F32, alpha);
+    (void)unused;
+    return ifd_onnx_selected(b, ifd_onnx_compared(b, IFD_OP_GREATER, x, limit), x,
+                             ifd_build_number(b, IFD_F32, 0));
+}
+
+const struct ifd_onnx_activation *ifd_onnx_activation(struct ifd_str name)
+{
+    static const struct ifd_onnx_activation known[] = {
+        {"Affine", 2, false, {0}, affine},
+        {"Elu", 1, true, {1}, elu},
+        {"HardSigmoid", 2, true, {0.2, 0.5}, hard_sigmoid},
+        {"LeakyRelu", 1, true, {0.01}, leaky_relu},
+        {"Relu", 0, true, {0}, relu},
+        {"ScaledTanh", 2, false, {0}, scaled_tanh},
+        {"Sigmoid", 0, true, {0}, sigmoid},
+        {"Softplus", 0, true, {0}, softplus},
+        {"Softsign", 0, true, {0}, softsign},
+        {"Tanh", 0, true, {0}, hyperbolic_tangent},
+        {"ThresholdedRelu", 1, true, {1}, thresholded},
+    };
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+        if (ifd_str_is(name, known[i].name)) {
+            return &known[i];
+        }
+    }
+    return NULL;
+}
+
+/* An operator that is one of them. */
+static uint32_t activation(struct ifd_onnx_call *call, uint32_t x)
+{
+    const struct ifd_onnx_activation *known = ifd_onnx_activation(call->node->op);
+    return known->apply(call->b, x, ifd_onnx_f32(call, "alpha", known->usual[0]),
+                        ifd_onnx_f32(call, "beta", known->usual[1]));
+}
+
+/* ---- operators ---- */
+
 static uint32_t gelu(struct ifd_builder *b, uint32_t x, bool approximate)
 {
     const struct ifd_gelu_attrs attrs = {.approximate = approximate};
     return ifd_build_node(b, IFD_OP_GELU, &x, 1, NULL, &attrs);
 }
 
-static uint32_t leaky_relu(struct ifd_onnx_call *call, uint32_t x)
-{
-    const struct ifd_leaky_relu_attrs attrs = {.alpha = (float)ifd_onnx_f32(call, "alpha", 0.01)};
-    return ifd_build_node(call->b, IFD_OP_LEAKY_RELU, &x, 1, NULL, &attrs);
-}
-
-static uint32_t hard_sigmoid(struct ifd_onnx_call *call, uint32_t x)
-{
-    const double alpha = ifd_onnx_f32(call, "alpha", 0.2);
-    const double beta = ifd_onnx_f32(call, "beta", 0.5);
-    const uint32_t line =
-        ifd_build_with(call->b, IFD_OP_ADD, ifd_build_with(call->b, IFD_OP_MUL, x, alpha), beta);
-    return ifd_build_clamp(call->b, line, 0, 1);
-}
-
-static uint32_t softsign(struct ifd_onnx_call *call, uint32_t x)
-{
-    struct ifd_builder *b = call->b;
-    const uint32_t magnitude = ifd_build_unary(b, IFD_OP_ABS, x);
-    return ifd_build_binary(b, IFD_OP_DIV, x, ifd_build_with(b, IFD_OP_ADD, magnitude, 1));
-}
-
 static uint32_t times(struct ifd_builder *b, uint32_t x, uint32_t y)
 {
     return ifd_build_binary(b, IFD_OP_MUL, x, y);
-}
-
-static uint32_t thresholded(struct ifd_onnx_call *call, uint32_t x)
-{
-    struct ifd_builder *b = call->b;
-    const uint32_t alpha = ifd_build_number(b, IFD_F32, ifd_onnx_f32(call, "alpha", 1));
-    return ifd_onnx_selected(b, ifd_onnx_compared(b, IFD_OP_GREATER, x, alpha), x,
-                             ifd_build_number(b, IFD_F32, 0));
-}
-
-static uint32_t elu(struct ifd_onnx_call *call, uint32_t x)
-{
-    return exponential_below(call->b, x, ifd_onnx_f32(call, "alpha", 1), 1, 1);
 }
 
 static uint32_t selu(struct ifd_onnx_call *call, uint32_t x)
@@ -73,11 +141,6 @@ static uint32_t celu(struct ifd_onnx_call *call, uint32_t x)
 {
     const double alpha = ifd_onnx_f32(call, "alpha", 1);
     return exponential_below(call->b, x, alpha, 1, alpha);
-}
-
-static uint32_t softplus(struct ifd_onnx_call *call, uint32_t x)
-{
-    return ifd_build_softplus(call->b, x);
 }
 
 static uint32_t mish(struct ifd_onnx_call *call, uint32_t x)
@@ -217,14 +280,9 @@ static uint32_t swish(struct ifd_onnx_call *call, uint32_t x)
 void ifd_onnx_function(struct ifd_onnx_call *call, int which)
 {
     static uint32_t (*const functions[])(struct ifd_onnx_call *, uint32_t) = {
-        [IFD_ONNX_ELU] = elu,
+        [IFD_ONNX_ACTIVATION] = activation,
         [IFD_ONNX_SELU] = selu,
         [IFD_ONNX_CELU] = celu,
-        [IFD_ONNX_LEAKY_RELU] = leaky_relu,
-        [IFD_ONNX_THRESHOLDED_RELU] = thresholded,
-        [IFD_ONNX_HARD_SIGMOID] = hard_sigmoid,
-        [IFD_ONNX_SOFTPLUS] = softplus,
-        [IFD_ONNX_SOFTSIGN] = softsign,
         [IFD_ONNX_MISH] = mish,
         [IFD_ONNX_GELU] = exact_or_tanh_gelu,
         [IFD_ONNX_FAST_GELU] = fast_gelu,

@@ -29,32 +29,17 @@ static uint32_t activated(struct ifd_onnx_call *call, uint32_t x)
 {
     struct ifd_builder *b = call->b;
     const struct ifd_onnx_attr *attr = ifd_onnx_attr(call, "activation");
-    static const struct {
-        const char *name;
-        enum ifd_op op;
-    } plain[] = {{"Relu", IFD_OP_RELU}, {"Tanh", IFD_OP_TANH}, {"Sigmoid", IFD_OP_LOGISTIC}};
     if (!attr || attr->s.size == 0) {
         return x;
-    }
-    for (size_t i = 0; i < sizeof(plain) / sizeof(plain[0]); i++) {
-        if (ifd_str_is(attr->s, plain[i].name)) {
-            return ifd_build_unary(b, plain[i].op, x);
-        }
     }
     if (ifd_str_is(attr->s, "Clip")) {
         return ifd_build_clamp(b, x, parameter(call, 0, "activation_alpha", 0),
                                parameter(call, 1, "activation_beta", 0));
     }
-    if (ifd_str_is(attr->s, "LeakyRelu")) {
-        const struct ifd_leaky_relu_attrs leaky = {
-            .alpha = (float)parameter(call, 0, "activation_alpha", 0.01)};
-        return ifd_build_node(b, IFD_OP_LEAKY_RELU, &x, 1, NULL, &leaky);
-    }
-    if (ifd_str_is(attr->s, "HardSigmoid")) {
-        const double alpha = parameter(call, 0, "activation_alpha", 0.2),
-                     beta = parameter(call, 1, "activation_beta", 0.5);
-        x = ifd_build_with(b, IFD_OP_ADD, ifd_build_with(b, IFD_OP_MUL, x, alpha), beta);
-        return ifd_build_clamp(b, x, 0, 1);
+    const struct ifd_onnx_activation *known = ifd_onnx_activation(attr->s);
+    if (known && known->has_usual) {
+        return known->apply(b, x, parameter(call, 0, "activation_alpha", known->usual[0]),
+                            parameter(call, 1, "activation_beta", known->usual[1]));
     }
     return ifd_build_fail(b, IFD_UNSUPPORTED, "activation \"%s\"", ifd_onnx_text(attr->s).s);
 }

@@ -289,14 +289,9 @@ void ifd_onnx_attention(struct ifd_onnx_call *call, int is_quantized);
 void ifd_onnx_multi_head_attention(struct ifd_onnx_call *call, int unused);
 
 enum ifd_onnx_function {
-    IFD_ONNX_ELU,
+    IFD_ONNX_ACTIVATION, /* that the operator's name says */
     IFD_ONNX_SELU,
     IFD_ONNX_CELU,
-    IFD_ONNX_LEAKY_RELU,
-    IFD_ONNX_THRESHOLDED_RELU,
-    IFD_ONNX_HARD_SIGMOID,
-    IFD_ONNX_SOFTPLUS,
-    IFD_ONNX_SOFTSIGN,
     IFD_ONNX_MISH,
     IFD_ONNX_GELU,
     IFD_ONNX_FAST_GELU,
@@ -437,6 +432,19 @@ enum ifd_onnx_ml {
 };
 
 enum ifd_onnx_recurrent { IFD_ONNX_LSTM, IFD_ONNX_GRU, IFD_ONNX_RNN, IFD_ONNX_DYNAMIC_LSTM };
+
+/* ---- activations by name (math.c) ---- */
+
+/** A function of floats that recurrent layers and fused operators name. */
+struct ifd_onnx_activation {
+    const char *name;
+    uint32_t numbers; /* alpha and beta that it has */
+    bool has_usual;   /* what they are where nobody says: */
+    double usual[2];
+    uint32_t (*apply)(struct ifd_builder *b, uint32_t x, double alpha, double beta);
+};
+/** NULL if there is none of this name. Static. */
+const struct ifd_onnx_activation *ifd_onnx_activation(struct ifd_str name);
 
 /* ---- shared with the quantized forms (layers.c, pool.c) ---- */
 

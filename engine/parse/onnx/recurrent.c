@@ -1,9 +1,15 @@
 /* LSTM, GRU and RNN as their steps: the length of the sequence is known, so each step is nodes of
  * its own. */
+#include "engine/base/str.h"
 #include "engine/ir/shape.h"
 #include "engine/parse/onnx/onnx_impl.h"
 
 #define STEPS_MAX 4096 /* of all directions */
+
+struct function {
+    const struct ifd_onnx_activation *known;
+    double number[2];
+};
 
 /* One direction of one layer. */
 struct cell {
@@ -12,7 +18,7 @@ struct cell {
     bool is_reverse, resets_after; /* GRU: linear_before_reset */
     bool couples;                  /* LSTM: input_forget */
     bool is_dynamic;               /* the state is quantized before it is multiplied */
-    enum ifd_op function[3];       /* of the gates, of the candidate, of the cell */
+    struct function function[3];   /* of the gates, of the candidate, of the cell */
     double clip;                   /* of sums, 0: none */
     uint32_t peepholes;            /* LSTM: [3 * hidden], IFD_NONE: none */
     uint32_t lengths;              /* of each sequence, s64 [n, 1]; IFD_NONE: all steps */
@@ -52,11 +58,16 @@ static uint32_t gate(struct ifd_builder *b, const struct cell *cell, uint32_t su
     return ifd_build_cut(b, sums, 1, i * cell->hidden, cell->hidden);
 }
 
+static uint32_t call_function(struct ifd_builder *b, const struct function *f, uint32_t x)
+{
+    return f->known->apply(b, x, f->number[0], f->number[1]);
+}
+
 static uint32_t applied(struct ifd_builder *b, const struct cell *cell, uint32_t function,
                         uint32_t sums)
 {
     const uint32_t x = cell->clip > 0 ? ifd_build_clamp(b, sums, -cell->clip, cell->clip) : sums;
-    return ifd_build_unary(b, cell->function[function], x);
+    return call_function(b, &cell->function[function], x);
 }
 
 /* Gate i of LSTM, which may look at the cell through a peephole. */
@@ -85,7 +96,7 @@ static void lstm_step(struct ifd_builder *b, struct cell *cell, uint32_t sums)
     const uint32_t candidate = applied(b, cell, 1, gate(b, cell, sums, 3));
     cell->c = add(b, mul(b, forget, cell->c), mul(b, in, candidate));
     const uint32_t out = open_gate(b, cell, sums, 1, cell->c);
-    cell->h = mul(b, out, ifd_build_unary(b, cell->function[2], cell->c));
+    cell->h = mul(b, out, call_function(b, &cell->function[2], cell->c));
 }
 
 /* Gates: update, reset, hidden. */
@@ -152,31 +163,45 @@ static uint32_t run(struct ifd_builder *b, struct cell *cell, uint32_t *scratch)
 
 /* ---- the node ---- */
 
+/* The numbers of a function: the next ones of the lists of alphas and betas, of which those before
+ * it took some. */
+static void take_numbers(const struct ifd_onnx_call *call, struct function *f, uint32_t *taken)
+{
+    static const char *const lists[] = {"activation_alpha", "activation_beta"};
+    for (uint32_t n = 0; n < f->known->numbers; n++) {
+        const struct ifd_onnx_attr *list = ifd_onnx_attr(call, lists[n]);
+        const uint32_t at = taken[n]++;
+        f->number[n] = f->known->usual[n];
+        if (list && at < list->float_count) {
+            f->number[n] = (double)list->floats[at];
+        } else if (!f->known->has_usual) {
+            ifd_build_fail(call->b, IFD_UNSUPPORTED, "activation \"%s\" without %s", f->known->name,
+                           lists[n]);
+        }
+    }
+}
+
 /* The functions that attribute "activations" names for a direction. */
 static void take_functions(struct ifd_onnx_call *call, struct cell *cell, uint32_t direction)
 {
-    static const struct {
-        const char *name;
-        enum ifd_op op;
-    } known[] = {{"Sigmoid", IFD_OP_LOGISTIC}, {"Tanh", IFD_OP_TANH}, {"Relu", IFD_OP_RELU}};
-    static const enum ifd_op usual[][3] = {
-        [IFD_ONNX_LSTM] = {IFD_OP_LOGISTIC, IFD_OP_TANH, IFD_OP_TANH},
-        [IFD_ONNX_GRU] = {IFD_OP_LOGISTIC, IFD_OP_TANH},
-        [IFD_ONNX_RNN] = {IFD_OP_TANH}};
+    static const char *const usual[][3] = {[IFD_ONNX_LSTM] = {"Sigmoid", "Tanh", "Tanh"},
+                                           [IFD_ONNX_GRU] = {"Sigmoid", "Tanh"},
+                                           [IFD_ONNX_RNN] = {"Tanh"}};
     static const uint32_t count[] = {[IFD_ONNX_LSTM] = 3, [IFD_ONNX_GRU] = 2, [IFD_ONNX_RNN] = 1};
     const struct ifd_onnx_attr *attr = ifd_onnx_attr(call, "activations");
-    for (uint32_t i = 0; i < count[cell->kind]; i++) {
-        const uint32_t at = direction * count[cell->kind] + i;
-        bool is_known = !attr || at >= attr->string_count;
-        cell->function[i] = usual[cell->kind][i];
-        for (size_t k = 0; !is_known && k < sizeof(known) / sizeof(known[0]); k++) {
-            is_known = ifd_str_is(attr->strings[at], known[k].name);
-            cell->function[i] = known[k].op;
+    const uint32_t each = count[cell->kind];
+    uint32_t taken[2] = {0};
+    for (uint32_t i = 0; i < (direction + 1) * each; i++) {
+        const struct ifd_str name = attr && i < attr->string_count
+                                        ? attr->strings[i]
+                                        : ifd_str(usual[cell->kind][i % each]);
+        struct function *f = &cell->function[i % each];
+        f->known = ifd_onnx_activation(name);
+        if (!f->known) {
+            ifd_build_fail(call->b, IFD_UNSUPPORTED, "activation \"%s\"", ifd_onnx_text(name).s);
+            return;
         }
-        if (!is_known) {
-            ifd_build_fail(call->b, IFD_UNSUPPORTED, "activation \"%s\"",
-                           ifd_onnx_text(attr->strings[at]).s);
-        }
+        take_numbers(call, f, taken);
     }
 }
 

@@ -1187,6 +1187,35 @@ static void varints_end_at_64_bits(void)
     EXPECT(!ifd_wire_varint(&at, too_long + sizeof(too_long), &value));
 }
 
+/* y of an RNN layer with this function. */
+static struct message rnn(const char *function)
+{
+    static const int64_t sequence[] = {1, 1, 2, 0}, weights[] = {1, 2, 2, 0};
+    struct message g = {.size = 0}, functions = {.size = 0}, n = node("RNN", "x", "w", "y");
+    text(&n, 1, "r");
+    text(&functions, 1, "activations");
+    text(&functions, 9, function);
+    number(&functions, 20, 8);
+    inner(&n, 5, &functions);
+    inner(&g, 1, &n);
+    const struct message x = port("x", 1, sequence), w = port("w", 1, weights),
+                         r = port("r", 1, weights), y = port("y", 1, (const int64_t[]){0});
+    inner(&g, 11, &x);
+    inner(&g, 11, &w);
+    inner(&g, 11, &r);
+    inner(&g, 12, &y);
+    return model(&g, 14);
+}
+
+static void functions_of_recurrent_layers_are_known_and_have_their_numbers(void)
+{
+    const struct message known = rnn("HardSigmoid"), unknown = rnn("Selu"),
+                         lacks = rnn("ScaledTanh");
+    expect_refused(&known, IFD_OK, "");
+    expect_refused(&unknown, IFD_UNSUPPORTED, "activation \"Selu\"");
+    expect_refused(&lacks, IFD_UNSUPPORTED, "activation \"ScaledTanh\" without activation_alpha");
+}
+
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
@@ -1227,6 +1256,7 @@ int main(int argc, char **argv)
         T(linear_attention_has_a_query_for_each_key),
         T(scales_of_dynamic_products_may_have_more_dimensions),
         T(varints_end_at_64_bits),
+        T(functions_of_recurrent_layers_are_known_and_have_their_numbers),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }
