@@ -13,6 +13,7 @@
 #include "engine/base/file.h"
 #include "engine/base/str.h"
 #include "engine/tools/externals.h"
+#include "server/init_state.h"
 #include "server/model/parameters.h"
 #include "server/repo/complete.h"
 #include "server/repo/layout.h"
@@ -349,7 +350,7 @@ static enum ifd_code write_config(const struct init *init, const char *path, str
                  init->name);
     add_tensors(&out, "input", init->desc->input, init->desc->input_count);
     add_tensors(&out, "output", init->desc->output, init->desc->output_count);
-    ifd_buf_add_text(&out, "\n");
+    ifd_init_add_states(&out, init->desc);
     add_meaning(&out, init);
     if (init->desc->meaning) {
         add_options(&out, init->desc->meaning);

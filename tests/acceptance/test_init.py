@@ -6,6 +6,9 @@ import subprocess
 import tempfile
 import unittest
 
+import onnx
+from onnx import helper
+
 import support
 
 PICTURE = "images/cat_720p.jpg"
@@ -15,6 +18,25 @@ SOUND = "audio/speech.wav"
 def init(*arguments):
     return subprocess.run([support.SERVER, "init", *map(str, arguments)], timeout=60,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def keeper(path, pairs, x="x", y="y"):
+    """A model of x and y, and of pairs of an input and an output: (name, name, shape)."""
+    def port(name, shape):
+        return helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape)
+
+    nodes = [helper.make_node("Neg", [x], [y])]
+    nodes += [helper.make_node("Abs", [a], [b]) for a, b, _ in pairs]
+    graph = helper.make_graph(nodes, "g", [port(x, [1, 4]), *(port(a, s) for a, _, s in pairs)],
+                              [port(y, [1, 4]), *(port(b, s) for _, b, s in pairs)])
+    onnx.save(helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 17)]),
+              path)
+
+
+def proposed(text):
+    """The lines that a config proposes for a state, without their marks of comments."""
+    block = text.partition("clients do not see these tensors:\n")[2].partition("\n\n")[0]
+    return "".join(line.removeprefix("# ") + "\n" for line in block.splitlines())
 
 
 class Init(unittest.TestCase):
@@ -125,6 +147,56 @@ class Init(unittest.TestCase):
                               support.shared(SOUND).read_bytes())
         self.assertEqual(response.status, 200, response.data[:300])
         self.assertEqual(len(json.loads(response.data)["windows"][0]["classes"]), 5)
+
+    def test_states_are_proposed(self):
+        """By names or by shapes; what is proposed is a config that the server takes."""
+        configs = {name: self.make(f"onnx/{name}.onnx") for name in ("silero_vad", "dtln_1")}
+        self.assertIn("# By their names these look like a state", configs["silero_vad"])
+        self.assertIn("# By their shapes these look like a state", configs["dtln_1"])
+        for name, text in configs.items():
+            self.assertNotIn("\nsequence_batching", text)
+            (self.folder / name / "config.pbtxt").write_text(text + proposed(text))
+        server = support.Server(str(self.folder))
+        self.addCleanup(server.stop)
+        for name, inputs, outputs in (("silero_vad", ["input", "sr"], ["output"]),
+                                      ("dtln_1", ["input_2"], ["activation_2"])):
+            seen = json.loads(server.ask("GET", f"/v2/models/{name}").data)
+            self.assertEqual([t["name"] for t in seen["inputs"]], inputs)
+            self.assertEqual([t["name"] for t in seen["outputs"]], outputs)
+
+    def test_names_of_states_pair(self):
+        row, grows = [1, 4], [1, 2, "past", 4]
+        known = [("state", "stateN"), ("h", "hn"), ("c0", "cn"), ("z_0", "z_n"),
+                 ("hidden", "new_hidden"), ("past_x", "present_x"), ("conv_in", "conv_out"),
+                 ("input_states_1", "output_states_1"), ("input_states_2", "output_states_2"),
+                 ("r1i", "r1o"), ("prevMemory", "nextMemory")]
+        unknown = [("INPUT0", "OUTPUT0"), ("a_in", "b_out"), ("m", "mx"), ("GRUState", "LSTMState")]
+        path = self.folder.parent / "keeper.onnx"
+        keeper(path, [(a, b, row) for a, b in known + unknown]
+               + [("past_key", "present_key", grows), ("u", "un", ["n", 4])])
+        self.assertEqual(init(self.folder, path).returncode, 0)
+        text = (self.folder / "keeper/config.pbtxt").read_text()
+        lines = proposed(text).splitlines()
+        self.assertEqual(lines[0],
+                         'input [ { name: "u" data_type: TYPE_FP32 dims: [ 1, 4 ] } ]')
+        self.assertEqual((lines[1], lines[-1]), ("sequence_batching {", "}"))
+        self.assertEqual(sorted(lines[2:-1]), sorted(
+            f'  state [ {{ input_name: "{a}" output_name: "{b}" }} ]'
+            for a, b in [*known, ("u", "un")]))
+
+    def test_what_is_no_state_is_not_proposed(self):
+        """Not what grows, has another use or two meanings by its shape, nor all that there is."""
+        path = self.folder.parent / "none.onnx"
+        for names, *pairs in ((("x", "y"), ("past_key", "present_key", [1, 2, "past", 4])),
+                              (("x", "y"), ("mask", "areas", [1, 4])),
+                              (("x", "y"), ("mask", "areas", [1, 5]), ("edges", "lines", [1, 5])),
+                              (("x", "y"), ("lengths", "counts", [5])),
+                              (("x_in", "x_out"), ("mask", "areas", [1, 4])),
+                              (("a_in", "b_out"), ("b_in", "a_out", [1, 4]))):
+            keeper(path, pairs, *names)
+            self.assertEqual(init(self.folder, path).returncode, 0)
+            self.assertNotIn("sequence_batching", (self.folder / "none/config.pbtxt").read_text())
+            shutil.rmtree(self.folder / "none")
 
     def test_what_is_wrong_is_said_and_nothing_is_written(self):
         model = support.shared("models/onnx/mobilenet_v2_quant.onnx")
