@@ -189,6 +189,17 @@ def quantize(rng):
             y, = ort.run("QuantizeLinear", [x, sy, zy], 1)
             case(file, f"QuantizeLinear {dtype} by {sy}", [Tensor("f32", data=x)],
                  tensor(dtype, y, sy, zy), {})
+    # Not NaN, of which ONNX says nothing: ONNX Runtime makes the lowest number of it on x86, here
+    # it is the zero point.
+    for dtype, zy in (("u8", 12), ("s8", -5)):
+        for sy in (1.0, 2.0**-30):
+            x = np.concatenate([[np.inf, -np.inf, 1e30, -1e30, -0.0, 1e-45],
+                                np.array([-2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 2**31, -(2**31)]) * sy])
+            x = x.astype(np.float32)
+            sy, zy = np.float32(sy), NUMPY[dtype](zy)
+            y, = ort.run("QuantizeLinear", [x, sy, zy], 1)
+            case(file, "QuantizeLinear %s, ends, by %g" % (dtype, sy), [Tensor("f32", data=x)],
+                 tensor(dtype, y, sy, zy), {})
     return file
 
 

@@ -340,6 +340,18 @@ def make_quantize():
         b = Tensor("s8", shape=a.shape, scale=2.0**-50, zero_point=-5)
         run(B.QUANTIZE, 0, None, [a], [b])
         file.add("scales 2^%d apart" % power, [a], [b])
+    # What 32 bits do not hold is INT_MIN, as x86's cvttss2si has it, and NaN is one of these; the
+    # zero point is added modulo 2^32. LiteRT built for Arm saturates.
+    ends = [np.nan, -np.nan, np.inf, -np.inf, 1e30, -1e30, np.finfo(np.float32).max,
+            np.finfo(np.float32).tiny, 1e-45, -1e-45, -0.0, 0]
+    steps = np.concatenate([np.arange(-4, 4) + 0.5, np.array([0.5, -0.5]) * (1 - 2.0**-24),
+                            [2**30, 2**31 - 128, 2**31, -(2**31), -(2**31) - 256]])
+    for dtype, zo in (("u8", 12), ("u8", 127), ("s8", 5), ("s8", -5), ("s16", 0)):
+        for so in (1.0, 0.5, 2.0**-30):
+            x = np.concatenate([ends, steps * so])
+            a, y = Tensor("f32", data=x), Tensor(dtype, shape=[len(x)], scale=so, zero_point=zo)
+            run(B.QUANTIZE, 0, None, [a], [y])
+            file.add("f32 to %s, ends, by %g" % (dtype, so), [a], [y])
     file.write()
 
 
