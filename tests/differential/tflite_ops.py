@@ -3,8 +3,8 @@
 
 usage: tflite_ops.py INFERD [--count N] [--seed N] [--op NAME …] [--backends LIST …] [--keep FOLDER]
 
-As onnx_ops.py. Quantized results of CpuRef are LiteRT's bit for bit, but for ROUNDED; those of
-CpuAcc are a step off at most."""
+As onnx_ops.py. Quantized results of CpuRef and GpuAcc are LiteRT's bit for bit, but for ROUNDED;
+those of CpuAcc are a step off at most."""
 import os
 import pathlib
 import pickle
@@ -81,6 +81,7 @@ def make(case):
     model = litert.build(*arguments, intermediates=case.intermediates, body=case.body)
     return beside.Beside(model, inputs, [t.data for t in case.outputs], text,
                          {"CpuRef": int(case.op in ROUNDED or not case.reference),
+                          "GpuAcc,CpuRef": int(case.op in ROUNDED or not case.reference),
                           "CpuAcc,CpuRef": 1})
 
 
