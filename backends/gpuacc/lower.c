@@ -109,6 +109,34 @@ enum ifd_code ifd_gpu_add_step(struct ifd_gpu_lowering *lowering, const struct i
     return ifd_gpu_program_of(lowering, call, &drafts[index].program, err);
 }
 
+/* Kernels count elements of a tensor in 32 bits with a sign. The work items behind its end do so,
+ * too: groups are full, and an item has several elements. */
+#define ELEMENTS_MAX ((size_t)INT32_MAX - UINT16_MAX)
+
+static bool has_sizes(const struct ifd_node_view *node, struct ifd_err *reason)
+{
+    size_t most = 0;
+    for (uint32_t i = 0; i < node->input_count; i++) {
+        const struct ifd_desc *desc = node->input[i].desc;
+        const size_t count = desc ? ifd_gpu_elements(&desc->shape) : 0;
+        most = count > most ? count : most;
+    }
+    for (uint32_t i = 0; i < node->output_count; i++) {
+        const size_t count = ifd_gpu_elements(&node->output[i].shape);
+        if (count == 0) {
+            ifd_fail(reason, IFD_UNSUPPORTED, "an empty tensor");
+            return false;
+        }
+        most = count > most ? count : most;
+    }
+    if (most > ELEMENTS_MAX) {
+        ifd_fail(reason, IFD_UNSUPPORTED, "a tensor of %zu elements, at most %zu", most,
+                 ELEMENTS_MAX);
+        return false;
+    }
+    return true;
+}
+
 const struct ifd_gpu_driver *ifd_gpu_driver_of(const struct ifd_node_view *node,
                                                struct ifd_err *reason)
 {
@@ -127,13 +155,7 @@ const struct ifd_gpu_driver *ifd_gpu_driver_of(const struct ifd_node_view *node,
         ifd_fail(reason, IFD_UNSUPPORTED, "scales that are too far apart");
         return NULL;
     }
-    for (uint32_t i = 0; i < node->output_count; i++) {
-        if (ifd_gpu_elements(&node->output[i].shape) == 0) {
-            ifd_fail(reason, IFD_UNSUPPORTED, "an empty tensor");
-            return NULL;
-        }
-    }
-    return driver->takes(node, reason) ? driver : NULL;
+    return has_sizes(node, reason) && driver->takes(node, reason) ? driver : NULL;
 }
 
 const char *ifd_gpu_op_name(enum ifd_op op)
