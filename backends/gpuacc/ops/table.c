@@ -43,13 +43,21 @@ static bool has_result(const struct ifd_desc *out, uint32_t operands)
     return has_bytes(out) || (operands == 1 && (out->dtype == IFD_F32 || out->dtype == IFD_S16));
 }
 
+/* A table has every operand, also those that the operator refuses: divisors that are 0, and numbers
+ * below the zero point, which have no root (the inverse root of 16 bits has a result). */
+static bool refuses_some(const struct ifd_node_view *node)
+{
+    const struct ifd_desc *in = node->input[0].desc;
+    const bool refuses =
+        node->op == IFD_OP_FLOOR_DIV || node->op == IFD_OP_FLOOR_MOD || node->op == IFD_OP_SQRT;
+    return refuses || (node->op == IFD_OP_RSQRT && in->dtype == IFD_S8 && in->quant.count > 0 &&
+                       in->quant.zero_point[0] > INT8_MIN);
+}
+
 bool ifd_gpu_table_takes(const struct ifd_node_view *node)
 {
     const uint32_t operands = operands_of(node);
-    /* a table has every operand, also a divisor of 0 or what has no root, which these refuse */
-    const bool refuses =
-        node->op == IFD_OP_FLOOR_DIV || node->op == IFD_OP_FLOOR_MOD || node->op == IFD_OP_SQRT;
-    bool takes = operands >= 1 && operands <= OPERANDS && !refuses &&
+    bool takes = operands >= 1 && operands <= OPERANDS && !refuses_some(node) &&
                  has_result(&node->output[0], operands) &&
                  (operands == node->input_count || node->input[1].data.data);
     for (uint32_t i = 0; takes && i < operands; i++) {

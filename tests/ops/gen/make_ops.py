@@ -185,6 +185,11 @@ def make_unary(op):
         y = Tensor("s8", shape=[41], scale=0.7 * 2.0**-power, zero_point=-3)
         run(builtin, 0, None, [a], [y])
         file.add("scales 2^%d apart" % power, [a], [y])
+    if op == "rsqrt":  # numbers below the zero point, which are refused, exist but are not here
+        a = Tensor("s8", data=np.arange(-5, 128), scale=0.3, zero_point=-5)
+        y = Tensor("s8", shape=a.shape, scale=0.01, zero_point=-100)
+        run(builtin, 0, None, [a], [y])
+        file.add("s8 with zero point -5", [a], [y])
     if op in ("abs", "neg"):
         x = file.rng.integers(-(2**31), 2**31, 20)
         for dtype in ["s32"] if op == "abs" else ["s32", "s64"]:
