@@ -43,13 +43,17 @@ enum ifd_code ifd_gpu_pairs_lower(struct ifd_gpu_lowering *lowering,
 
 /* ---- integers ---- */
 
-/* What the result of a and b (or of v alone) is; NULL: it is not here. Division by zero is an error
- * that a kernel cannot report. */
+/* What the result of a and b (or of v alone) is; NULL: it is not here. */
 struct formula {
     const char *combine, *convert;
     bool compares; /* signed numbers; else unsigned ones, which wrap around */
     bool takes_bytes;
+    bool divides;
 };
+
+/* The least number by -1 wraps around; as a quotient it is undefined in C. */
+#define NEGATED  "(b) == -1 ? (IN)(0 - (ulong)(a)) : "
+#define GOES_OFF "((a) % (b) != 0 && ((a) < 0) != ((b) < 0))" /* truncated is not floored */
 
 static struct formula formula_of(enum ifd_op op)
 {
@@ -74,6 +78,18 @@ static struct formula formula_of(enum ifd_op op)
         return (struct formula){.combine = "(a) | (b)", .takes_bytes = true};
     case IFD_OP_BITWISE_XOR:
         return (struct formula){.combine = "(a) ^ (b)", .takes_bytes = true};
+    case IFD_OP_DIV:
+        return (struct formula){.combine = NEGATED "(a) / (b)", .compares = true, .divides = true};
+    case IFD_OP_FLOOR_DIV: /* of stored numbers, if they are quantized */
+        return (struct formula){.combine = NEGATED "(a) / (b) - " GOES_OFF,
+                                .compares = true,
+                                .takes_bytes = true,
+                                .divides = true};
+    case IFD_OP_FLOOR_MOD:
+        return (struct formula){.combine = "(b) == -1 ? 0 : (a) % (b) + (" GOES_OFF " ? (b) : 0)",
+                                .compares = true,
+                                .takes_bytes = true,
+                                .divides = true};
     case IFD_OP_NEG:
         return (struct formula){.convert = "0 - (v)"};
     case IFD_OP_ABS:
@@ -81,7 +97,7 @@ static struct formula formula_of(enum ifd_op op)
     case IFD_OP_SIGN:
         return (struct formula){.convert = "((v) > 0) - ((v) < 0)", .compares = true};
     default:
-        return (struct formula){NULL, NULL, false, false};
+        return (struct formula){NULL, NULL, false, false, false};
     }
 }
 
@@ -89,9 +105,26 @@ static bool has_activation(const struct ifd_node_view *node)
 {
     const struct ifd_binary_attrs *attrs = node->attrs;
     const bool is_arithmetic = node->op == IFD_OP_ADD || node->op == IFD_OP_SUB ||
-                               node->op == IFD_OP_MUL || node->op == IFD_OP_SQUARED_DIFFERENCE ||
+                               node->op == IFD_OP_MUL || node->op == IFD_OP_DIV ||
+                               node->op == IFD_OP_SQUARED_DIFFERENCE ||
                                node->op == IFD_OP_MINIMUM || node->op == IFD_OP_MAXIMUM;
     return is_arithmetic && attrs->activation != IFD_ACT_NONE;
+}
+
+/* Division by zero is an error that a kernel cannot report: divisors must be known. */
+static bool has_divisors(const struct ifd_node_view *node)
+{
+    const struct ifd_bytes *content = &node->input[1].data;
+    const size_t size = ifd_dtype_bytes(node->input[1].desc->dtype);
+    bool has = content->data != NULL;
+    for (size_t at = 0; has && at < content->size; at += size) {
+        bool is_zero = true;
+        for (size_t i = 0; i < size; i++) {
+            is_zero &= content->data[at + i] == 0;
+        }
+        has = !is_zero;
+    }
+    return has;
 }
 
 bool ifd_gpu_integers_take(const struct ifd_node_view *node)
@@ -101,6 +134,7 @@ bool ifd_gpu_integers_take(const struct ifd_node_view *node)
     const bool has_type = dtype == IFD_S32 || dtype == IFD_S64 ||
                           (formula.takes_bytes && ifd_gpu_number_type(dtype) && dtype != IFD_F32);
     return has_type && node->input[0].desc->dtype == dtype && !has_activation(node) &&
+           (!formula.divides || has_divisors(node)) &&
            (formula.convert != NULL || (formula.combine != NULL && ifd_gpu_pairs_fit(node)));
 }
 
