@@ -32,13 +32,14 @@ bool ifd_low_wraps(const struct ifd_node_view *node)
     const bool is_sum = node->op == IFD_OP_ADD || node->op == IFD_OP_SUB;
     double factor = 1;
     bool is_stored = node->output_count == 1 && node->output[0].quant.count == 1;
-    for (uint32_t i = 0; is_stored && i < node->input_count && i < 2; i++) {
+    const uint32_t first = node->op == IFD_OP_TRANSPOSE_CONV2D ? 1 : 0; /* behind the shape */
+    for (uint32_t i = first; is_stored && i < node->input_count && i < first + 2; i++) {
         const struct ifd_desc *in = node->input[i].desc;
         double most = in && in->quant.count > 0 ? 0 : 1;
         for (uint32_t c = 0; in && c < in->quant.count; c++) {
             most = fmax(most, (double)in->quant.scale[c]);
         }
-        factor = is_sum ? fmax(i == 0 ? 0 : factor, most) : factor * most;
+        factor = is_sum ? fmax(i == first ? 0 : factor, most) : factor * most;
     }
     factor = is_stored ? factor / (double)node->output[0].quant.scale[0] : 0;
     return ifd_fixed_wraps(is_sum ? factor * SUM_WRAPS : factor);

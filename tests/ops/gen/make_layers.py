@@ -282,6 +282,16 @@ def transpose_conv2d(rng, cases):
         inputs = [dims, w, x, b]
         litert.run(Op.TRANSPOSE_CONV, Options.TransposeConvOptions, o, inputs, [out], 4)
         cases.add("transpose_conv2d", window_attrs(o), inputs, [out], absolute=1e-5)
+    o.padding, o.strideH, o.strideW = VALID, 1, 1
+    o.fusedActivationFunction = ACTIVATIONS["none"]
+    for dtype in ("u8", "s8"):  # shifts that wrap
+        for power in (28, 31, 33, 60):
+            x = Tensor(dtype, [1, 1, 41, 1], np.arange(41), 0.7 * 2.0**(power - 20), 20)
+            w = Tensor(dtype, [1, 1, 1, 1], [1], 1.0, 0, True)
+            out = Tensor(dtype, scale=2.0**-20, zero_point=20)
+            dims = Tensor("s32", data=[1, 1, 41, 1], constant=True)
+            litert.run(Op.TRANSPOSE_CONV, Options.TransposeConvOptions, o, [dims, w, x], [out], 2)
+            cases.add("transpose_conv2d", window_attrs(o), [dims, w, x], [out])
 
 
 def fully_connected(rng, cases):
