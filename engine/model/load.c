@@ -15,6 +15,10 @@
 /* Likewise elements and products that are computed while it loads. */
 #define WORK_FILE_TIMES 96
 #define WORK_MORE       ((size_t)4 << 20)
+/* Bytes, elements and products of failed readings, beyond which no other sizes are tried: what a
+ * small file asks for it asks for in every size. */
+#define TRIALS_FILE_TIMES 96
+#define TRIALS_MORE       ((size_t)8 << 20)
 /* Memory of the shapes of requests, if the caller does not say: each plan packs the weights once
  * more. */
 #define SHAPES_FILE_TIMES 8
@@ -105,6 +109,7 @@ static enum ifd_code probe_once(struct ifd_model *model, const struct ifd_parse_
     if (tells && code == IFD_OK) {
         code = find_free(&graph, &model->probe.batch_is_free, err);
     }
+    model->probe.cost += (double)ifd_arena_held_bytes(arena) + graph.work;
     return code == IFD_OK ? keep_outputs(model, &graph, err) : code;
 }
 
@@ -183,10 +188,20 @@ struct trial {
     const struct ifd_err *why_unsized; /* not NULL: no size is known */
 };
 
+/* What those that failed have cost, all together. */
+struct trials {
+    double cost, limit;
+};
+
+static double cost_of(const struct ifd_model *model)
+{
+    return (double)ifd_arena_held_bytes(&model->arena) + model->graph.work + model->probe.cost;
+}
+
 static enum ifd_code load_once(struct ifd_engine *engine, struct ifd_bytes file,
                                const struct ifd_model_options *options, const struct trial *trial,
-                               struct ifd_model **ret_model, struct ifd_parsed *parsed,
-                               struct ifd_err *err)
+                               struct trials *trials, struct ifd_model **ret_model,
+                               struct ifd_parsed *parsed, struct ifd_err *err)
 {
     struct ifd_model *model = NULL;
     enum ifd_code code = ifd_model_create(engine, options, &model, err);
@@ -228,6 +243,8 @@ static enum ifd_code load_once(struct ifd_engine *engine, struct ifd_bytes file,
         code = ifd_model_settle_cached(model, err);
     }
     if (code != IFD_OK) {
+        trials->cost += cost_of(model);
+        trials->limit = (double)times_and_more(model, TRIALS_FILE_TIMES, TRIALS_MORE);
         ifd_model_destroy(model);
         return code;
     }
@@ -236,35 +253,36 @@ static enum ifd_code load_once(struct ifd_engine *engine, struct ifd_bytes file,
 }
 
 /* The first trial failed. If no other size works either, requests may know one; but what the file
- * is refused for in the same words in every size is no matter of sizes. */
+ * is refused for in the same words in every size that is tried is no matter of sizes. */
 static enum ifd_code try_sizes(struct ifd_engine *engine, struct ifd_bytes file,
                                const struct ifd_model_options *options, struct ifd_parsed first,
-                               const struct ifd_err *first_why, struct ifd_model **ret_model,
-                               struct ifd_err *err)
+                               const struct ifd_err *first_why, struct trials *trials,
+                               struct ifd_model **ret_model, struct ifd_err *err)
 {
-    static const struct trial trials[] = {{.other = 64},
-                                          {.other = 16},
-                                          {.other = 128},
-                                          {.other = 224},
-                                          {.other = 256},
-                                          {.other = 512},
-                                          {.other = 8},
-                                          {.other = 1},
-                                          {.first = 2},
-                                          {.first = 3},
-                                          {.first = 4},
-                                          {.first = 8},
-                                          {.first = 5, .other = 7}};
+    static const struct trial sizes[] = {{.other = 64},
+                                         {.other = 16},
+                                         {.other = 128},
+                                         {.other = 224},
+                                         {.other = 256},
+                                         {.other = 512},
+                                         {.other = 8},
+                                         {.other = 1},
+                                         {.first = 2},
+                                         {.first = 3},
+                                         {.first = 4},
+                                         {.first = 8},
+                                         {.first = 5, .other = 7}};
     bool is_of_sizes = false;
-    for (size_t i = 0; i < sizeof(trials) / sizeof(trials[0]); i++) {
+    const size_t count = sizeof(sizes) / sizeof(sizes[0]);
+    for (size_t i = 0; i < count && trials->cost <= trials->limit; i++) {
         struct ifd_err why = {0};
         struct ifd_parsed parsed = {0};
-        if ((trials[i].first == 0 && !first.opens_others) ||
-            (trials[i].other == 0 && !first.opens_first)) {
+        if ((sizes[i].first == 0 && !first.opens_others) ||
+            (sizes[i].other == 0 && !first.opens_first)) {
             continue; /* it is like one before */
         }
         const enum ifd_code code =
-            load_once(engine, file, options, &trials[i], ret_model, &parsed, &why);
+            load_once(engine, file, options, &sizes[i], trials, ret_model, &parsed, &why);
         if (code == IFD_OK || code == IFD_NOMEM) {
             return code == IFD_OK ? code : ifd_fail(err, code, "%s", why.text);
         }
@@ -274,7 +292,7 @@ static enum ifd_code try_sizes(struct ifd_engine *engine, struct ifd_bytes file,
     struct ifd_err why = {0};
     const struct trial unsized = {.first = 1, .other = 1, .why_unsized = first_why};
     const enum ifd_code code =
-        is_of_sizes ? load_once(engine, file, options, &unsized, ret_model, &parsed, &why)
+        is_of_sizes ? load_once(engine, file, options, &unsized, trials, ret_model, &parsed, &why)
                     : first_why->code;
     if (code != IFD_OK && err) {
         *err = code == IFD_NOMEM ? why : *first_why;
@@ -288,13 +306,14 @@ enum ifd_code ifd_model_load(struct ifd_engine *engine, struct ifd_bytes file,
 {
     struct ifd_parsed parsed = {0};
     struct ifd_err why = {0};
+    struct trials trials = {0};
     const enum ifd_code code =
-        load_once(engine, file, options, &(struct trial){0}, ret_model, &parsed, &why);
+        load_once(engine, file, options, &(struct trial){0}, &trials, ret_model, &parsed, &why);
     if (code == IFD_OK) {
         return code;
     }
     if ((parsed.opens_first || parsed.opens_others) && code != IFD_NOMEM) {
-        return try_sizes(engine, file, options, parsed, &why, ret_model, err);
+        return try_sizes(engine, file, options, parsed, &why, &trials, ret_model, err);
     }
     if (err) {
         *err = why;

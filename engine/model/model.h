@@ -20,6 +20,7 @@ struct ifd_model_probe {
     bool is_done;             /* the file can be read in other sizes */
     bool batch_is_free;       /* with more than one sample */
     struct ifd_shape *output; /* shapes of the outputs */
+    double cost;              /* of all of them: bytes, elements and products */
 };
 
 struct ifd_model {

@@ -192,7 +192,9 @@ def loops(zero):
     for _ in range(3):
         step = graph([node("Scan", "v", "w", body=step, num_scan_inputs=1),
                       node("Identity", "e", "f")], [("e", F, [])], [("f", F, [])])
-    onnx("scan", [node("Scan", "v", body=step, num_scan_inputs=1)], [], [("v", F, [16000])])
+    scan = [node("Scan", "v", body=step, num_scan_inputs=1)]
+    onnx("scan", scan, [], [("v", F, [16000])])
+    onnx("scan_open", scan, [], [("v", F, [16000]), ("x", F, ["n", "w"])])  # in any size
 
 
 # ---- TFLite ----
