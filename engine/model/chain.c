@@ -399,6 +399,22 @@ static enum ifd_code look_up(struct ifd_shapes_of *shapes, const struct ifd_io *
     return code == IFD_OK && !*ret && adds ? ifd_variant_add(shapes, NULL, ret, err) : code;
 }
 
+/* The variant of several requests. Where one alone has a variant of its own, they cannot share one:
+ * none is planned for each batch anew. */
+static enum ifd_code share_first(struct ifd_shapes_of *shapes, const struct ifd_io *io,
+                                 struct ifd_variant **ret, struct ifd_err *err)
+{
+    struct ifd_variant *own = NULL;
+    enum ifd_code code = look_up(shapes, io, true, false, ret, err);
+    if (code == IFD_OK && !*ret) {
+        code = look_up(shapes, io, false, false, &own, err);
+    }
+    if (code == IFD_OK && own) {
+        return ifd_fail(err, IFD_TOO_LARGE, "requests of these shapes share no run");
+    }
+    return code == IFD_OK && !*ret ? look_up(shapes, io, true, true, ret, err) : code;
+}
+
 /* Requests of equal shapes share a variant with a batch. One that cannot be shared in its shapes,
  * or would take too much memory, has a variant of its own, which is there the next time. */
 static enum ifd_code choose_first(struct ifd_shapes_of *shapes, const struct ifd_io *io,
@@ -419,7 +435,8 @@ static enum ifd_code choose_first(struct ifd_shapes_of *shapes, const struct ifd
         code = look_up(shapes, io, false, false, &found, err);
     }
     if (code == IFD_OK && !found && may_share) {
-        code = look_up(shapes, io, true, true, &found, err);
+        code = is_alone ? look_up(shapes, io, true, true, &found, err)
+                        : share_first(shapes, io, &found, err);
     }
     const enum ifd_code shared = code;
     if (is_alone && !found && (code == IFD_OK || code == IFD_INVALID || code == IFD_TOO_LARGE)) {

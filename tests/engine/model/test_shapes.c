@@ -383,6 +383,26 @@ static void a_request_alone_runs_where_a_shared_plan_is_too_large(void)
     EXPECT_CODE(run_with(limit, 4, size, 2, &err), IFD_TOO_LARGE, &err);
 }
 
+static void a_shared_plan_that_is_too_large_is_not_made_for_each_batch(void)
+{
+    static const int64_t size[2][2] = {{1, 5}, {1, 5}};
+    struct ifd_err err = {0};
+    struct model_file f;
+    size_t limit = 1000;
+    while (run_with(limit, 1, size, 1, &err) == IFD_TOO_LARGE && limit < 1000000) {
+        limit += 1000;
+    }
+    model_file_begin(&f, ONNX "open_width.onnx",
+                     &(struct model_file_options){.model = {.shape_bytes = limit}, .batch = 4});
+    EXPECT_CODE(run_together(&f, size, 2), IFD_TOO_LARGE, &f.err);
+    REQUIRE_OK(run_together(&f, size, 1), &f.err);
+    const long before = atomic_load(&f.fail.requests);
+    EXPECT_CODE(run_together(&f, size, 2), IFD_TOO_LARGE, &f.err);
+    REQUIRE_OK(run_together(&f, size, 1), &f.err);
+    EXPECT_INT(atomic_load(&f.fail.requests), before);
+    model_file_end(&f);
+}
+
 static void requests_share_no_run_where_samples_depend_on_each_other(void)
 {
     struct model_file f;
@@ -438,6 +458,7 @@ int main(int argc, char **argv)
         T(every_failed_allocation_without_sizes_is_reported),
         T(requests_of_equal_shapes_share_a_run),
         T(a_request_alone_runs_where_a_shared_plan_is_too_large),
+        T(a_shared_plan_that_is_too_large_is_not_made_for_each_batch),
         T(requests_share_no_run_where_samples_depend_on_each_other),
         T(every_failed_allocation_of_a_shared_run_is_reported),
         T(every_failed_allocation_is_reported),
