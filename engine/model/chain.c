@@ -366,6 +366,7 @@ static void begin_run(struct ifd_shapes_of *shapes, const struct ifd_io *io)
     shapes->deadline_ns = io->deadline_ns;
     shapes->steps++;
     shapes->chain = shapes->made = 0;
+    shapes->is_denied = false;
     shapes->live = NULL;
     shapes->live_count = 0;
     shapes->present = (struct ifd_link){0};
@@ -439,7 +440,8 @@ static enum ifd_code choose_first(struct ifd_shapes_of *shapes, const struct ifd
                         : share_first(shapes, io, &found, err);
     }
     const enum ifd_code shared = code;
-    if (is_alone && !found && (code == IFD_OK || code == IFD_INVALID || code == IFD_TOO_LARGE)) {
+    const bool is_too_large = code == IFD_TOO_LARGE || (code == IFD_NOMEM && shapes->is_denied);
+    if (is_alone && !found && (code == IFD_OK || code == IFD_INVALID || is_too_large)) {
         code = look_up(shapes, io, false, true, &found, err);
         shapes->never_shares = shapes->never_shares || (code == IFD_OK && shared == IFD_INVALID);
     }

@@ -153,6 +153,7 @@ enum ifd_code ifd_variants_make_room(struct ifd_shapes_of *shapes, size_t bytes,
     while (code != IFD_OK && drop_oldest(shapes)) {
         code = hold(shapes, shapes->bytes + shapes->kept.bytes + bytes, err);
     }
+    shapes->is_denied = code != IFD_OK;
     return code;
 }
 

@@ -35,6 +35,7 @@ struct ifd_shapes_of {
     uint32_t max_batch;
     bool is_shared;      /* it is for any number of samples up to max_batch */
     bool never_shares;   /* samples were found not to be independent in some shape */
+    bool is_denied;      /* hold_shapes refused memory in the present run */
     struct ifd_buf key;  /* of what runs next; begins with the shapes of the inputs */
     size_t shapes_bytes; /* of that beginning */
     uint8_t mac_key[IFD_MAC_KEY_BYTES];

@@ -383,6 +383,28 @@ static void a_request_alone_runs_where_a_shared_plan_is_too_large(void)
     EXPECT_CODE(run_with(limit, 4, size, 2, &err), IFD_TOO_LARGE, &err);
 }
 
+/* The holder has as much as a request alone needs. */
+static void a_request_alone_runs_where_memory_for_a_shared_plan_is_refused(void)
+{
+    static const int64_t size[2][2] = {{1, 5}, {1, 5}};
+    struct holder holder = {.limit = UINT64_MAX};
+    struct model_file_options options = {.model = {.hold_shapes = hold, .hold_context = &holder}};
+    struct model_file f;
+    model_file_begin(&f, ONNX "open_width.onnx", &options);
+    REQUIRE_OK(run_together(&f, size, 1), &f.err);
+    holder.limit = holder.held;
+    model_file_end(&f);
+    options.batch = 4;
+    model_file_begin(&f, ONNX "open_width.onnx", &options);
+    REQUIRE_OK(run_together(&f, size, 1), &f.err);
+    EXPECT_INT(holder.held, holder.limit);
+    EXPECT_CODE(run_together(&f, size, 2), IFD_TOO_LARGE, &f.err);
+    holder.limit = 0;
+    EXPECT_CODE(run_together(&f, &size[1], 1), IFD_OK, &f.err);
+    model_file_end(&f);
+    EXPECT_INT(holder.held, 0);
+}
+
 static void a_shared_plan_that_is_too_large_is_not_made_for_each_batch(void)
 {
     static const int64_t size[2][2] = {{1, 5}, {1, 5}};
@@ -458,6 +480,7 @@ int main(int argc, char **argv)
         T(every_failed_allocation_without_sizes_is_reported),
         T(requests_of_equal_shapes_share_a_run),
         T(a_request_alone_runs_where_a_shared_plan_is_too_large),
+        T(a_request_alone_runs_where_memory_for_a_shared_plan_is_refused),
         T(a_shared_plan_that_is_too_large_is_not_made_for_each_batch),
         T(requests_share_no_run_where_samples_depend_on_each_other),
         T(every_failed_allocation_of_a_shared_run_is_reported),
