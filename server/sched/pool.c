@@ -132,13 +132,25 @@ static struct ifd_lane *choose(const struct ifd_pool *pool, struct ifd_job **job
     return best;
 }
 
-static bool take(struct ifd_pool *pool, struct ifd_lane_run *run, uint64_t *until_ns)
+/* Time goes on between two looks at a lane: the deadline of its jobs may come. */
+static struct ifd_lane *choose_jobs(const struct ifd_pool *pool, struct ifd_lane_run *run,
+                                    uint64_t *until_ns)
 {
     struct ifd_lane *lane = choose(pool, run->job, until_ns);
+    run->count = lane ? ifd_queue_choose(&lane->queue, run->job).take : 0;
+    while (lane && run->count == 0) {
+        lane = choose(pool, run->job, until_ns);
+        run->count = lane ? ifd_queue_choose(&lane->queue, run->job).take : 0;
+    }
+    return lane;
+}
+
+static bool take(struct ifd_pool *pool, struct ifd_lane_run *run, uint64_t *until_ns)
+{
+    struct ifd_lane *lane = choose_jobs(pool, run, until_ns);
     if (!lane) {
         return false;
     }
-    run->count = ifd_queue_choose(&lane->queue, run->job).take;
     ifd_queue_take(&lane->queue, run->job, run->count);
     run->turn = ifd_lane_begin(lane);
     pool->computing += !run->turn.runner->waits;

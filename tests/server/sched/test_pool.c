@@ -1,6 +1,7 @@
 #include "server/sched/pool.h"
 
 #include <sched.h>
+#include <time.h>
 
 #include "server/sched/lane.h"
 #include "server/sched/sched_impl.h"
@@ -85,11 +86,13 @@ static enum ifd_code run_slowly(struct ifd_runner *self, struct ifd_job *const *
 
 static const struct ifd_lane_options plain = {.rules = {.max_batch = 1}, .priority = 1};
 
-static void begin(struct fixture *f, uint32_t cores)
+/* now_ns: of a clock that does not stand still, or NULL. */
+static void begin_with(struct fixture *f, uint32_t cores, uint64_t (*now_ns)(void *context))
 {
     *f = (struct fixture){.input = {.bytes = 10}, .may_end = true};
     struct ifd_err err = {0};
     fake_clock_init(&f->clock, 1000);
+    f->clock.clock.now_ns = now_ns ? now_ns : f->clock.clock.now_ns;
     ifd_completions_init(&f->completions, no_wake, NULL);
     finished = 0;
     const struct ifd_pool_options options = {.alloc = ifd_alloc_system(),
@@ -97,6 +100,11 @@ static void begin(struct fixture *f, uint32_t cores)
                                              .completions = &f->completions,
                                              .cores = cores};
     REQUIRE_OK(ifd_pool_create(&options, &f->pool, &err), &err);
+}
+
+static void begin(struct fixture *f, uint32_t cores)
+{
+    begin_with(f, cores, NULL);
 }
 
 /* A lane of runners; its jobs. */
@@ -290,6 +298,34 @@ static void thread_wakes_up_by_itself_when_a_batch_is_due(void)
     fake_clock_advance(&f.clock, 500);
     wait_finished(&f, 2);
     EXPECT_INT(f.job[0][0].run_jobs, 2);
+    end(&f);
+}
+
+static uint64_t tick(void *context)
+{
+    return atomic_fetch_add(&((struct fake_clock *)context)->now_ns, 1);
+}
+
+/* Each look at the clock is one tick; one of the deadlines comes between two looks at the queue. */
+static void no_run_is_left_without_jobs_by_a_deadline(void)
+{
+    struct fixture f;
+    begin_with(&f, 1, tick);
+    add_lane(&f, 0, &plain, 1);
+    for (int i = 0; i < JOBS; i++) {
+        f.job[0][i].deadline_ns = atomic_load(&f.clock.now_ns) + (uint64_t)i / 2;
+        push(&f, 0, i);
+        ifd_pool_wake(f.pool);
+        for (int k = 0; k < 20 && ifd_lane_count(f.lane[0]) > 0; k++) {
+            nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
+        }
+        (void)ifd_lane_expire(f.lane[0]);
+    }
+    const struct slow *slow = &f.slow[0][0];
+    ifd_lane_destroy(f.lane[0]);
+    f.lane[0] = NULL;
+    ifd_completions_drain(&f.completions);
+    EXPECT_INT(atomic_load(&slow->runs), finished);
     end(&f);
 }
 
@@ -618,6 +654,7 @@ int main(int argc, char **argv)
         T(runs_that_wait_take_no_core),
         T(destroyed_lane_finishes_its_jobs),
         T(thread_wakes_up_by_itself_when_a_batch_is_due),
+        T(no_run_is_left_without_jobs_by_a_deadline),
         T(lanes_share_time_evenly),
         T(lane_of_priority_three_gets_a_third_of_the_time),
         T(share_is_one_of_time_not_of_runs),
