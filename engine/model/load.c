@@ -4,6 +4,7 @@
 #include "engine/model/model.h"
 
 #include "engine/ir/batch.h"
+#include "engine/ir/shape.h"
 
 #include <string.h>
 
@@ -137,6 +138,102 @@ static enum ifd_code probe(struct ifd_model *model, const struct ifd_parse_optio
     return IFD_OK;
 }
 
+/* ---- a shared variant is read twice ---- */
+
+static bool constants_differ(const struct ifd_value *a, const struct ifd_value *b)
+{
+    return a->is_constant && b->is_constant && a->desc.dtype == b->desc.dtype &&
+           a->desc.dtype != IFD_STR && a->data.size == b->data.size && a->data.size > 0 &&
+           a->data.data != b->data.data && ifd_shape_equal(&a->desc.shape, &b->desc.shape) &&
+           memcmp(a->data.data, b->data.data, a->data.size) != 0;
+}
+
+/* The first number of a list may be the batch. */
+static bool lists_differ(const struct ifd_ints *a, const struct ifd_ints *b)
+{
+    for (uint32_t i = 1; a->count == b->count && i < a->count; i++) {
+        if (a->value[i] != b->value[i]) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Of two nodes of one operator. */
+static bool attributes_differ(const struct ifd_node *a, const struct ifd_node *b)
+{
+    const struct ifd_op_def *def = ifd_op_def(a->op);
+    bool differ = false;
+    for (uint32_t i = 0; i < def->attr_count && !differ; i++) {
+        const uint8_t *of_a = (const uint8_t *)a->attrs + def->attrs[i].offset;
+        const uint8_t *of_b = (const uint8_t *)b->attrs + def->attrs[i].offset;
+        const size_t bytes = def->attrs[i].kind == IFD_ATTR_BOOL ? sizeof(bool) : sizeof(int32_t);
+        differ = def->attrs[i].kind == IFD_ATTR_INTS
+                     ? lists_differ((const void *)of_a, (const void *)of_b)
+                     : memcmp(of_a, of_b, bytes) != 0;
+    }
+    return differ;
+}
+
+/* Has the other graph other nodes, or do they compute with other numbers? Constants whose shapes
+ * differ are a matter of the batch rules. */
+static bool numbers_differ(const struct ifd_graph *a, const struct ifd_graph *b)
+{
+    bool differ = a->node_count != b->node_count;
+    for (uint32_t n = 0; !differ && n < a->node_count; n++) {
+        const struct ifd_node *of_a = &a->node[n], *of_b = &b->node[n];
+        differ = of_a->op != of_b->op || of_a->input_count != of_b->input_count ||
+                 attributes_differ(of_a, of_b);
+        for (uint32_t i = 0; !differ && i < of_a->input_count; i++) {
+            const uint32_t va = of_a->input[i], vb = of_b->input[i];
+            differ =
+                va != IFD_NONE && vb != IFD_NONE && constants_differ(&a->value[va], &b->value[vb]);
+        }
+    }
+    return differ;
+}
+
+/* A number that the file computes of how many samples there are is a constant of the reading. */
+static enum ifd_code compare_samples(const struct ifd_model *model,
+                                     const struct ifd_parse_options *options,
+                                     const struct ifd_input_shape *shape, struct ifd_err *err)
+{
+    struct ifd_arena arena;
+    struct ifd_graph graph;
+    struct ifd_parsed parsed = {0};
+    struct ifd_parse_options other = *options;
+    other.shape = shape;
+    ifd_arena_init(&arena, model->engine->alloc, model->arena.cap_bytes);
+    ifd_graph_init(&graph, &arena);
+    graph.work_limit = model->graph.work_limit;
+    enum ifd_code code = ifd_parse(model->file, &other, &graph, &parsed, err);
+    if (code == IFD_OK && numbers_differ(&model->graph, &graph)) {
+        code = ifd_fail(err, IFD_UNSUPPORTED,
+                        "requests cannot share a run: it computes with the number of samples");
+    }
+    ifd_arena_finish(&arena);
+    return code;
+}
+
+/* With one sample more. */
+static enum ifd_code read_more_samples(const struct ifd_model *model,
+                                       const struct ifd_parse_options *options, struct ifd_err *err)
+{
+    const struct ifd_alloc *alloc = model->engine->alloc;
+    const uint32_t count = options->shape_count;
+    struct ifd_input_shape *shape = ifd_acquire_zeroed(alloc, count, sizeof(*shape));
+    if (!shape) {
+        return ifd_fail(err, IFD_NOMEM, "no memory for %u shapes", count);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        shape[i] = options->shape[i];
+        shape[i].shape.dim[0]++;
+    }
+    const enum ifd_code code = compare_samples(model, options, shape, err);
+    ifd_release(alloc, shape, count * sizeof(*shape));
+    return code;
+}
+
 /* ---- loading ---- */
 
 static enum ifd_code read_and_build(struct ifd_model *model,
@@ -148,6 +245,9 @@ static enum ifd_code read_and_build(struct ifd_model *model,
     enum ifd_code code = ifd_parse(model->file, options, &model->graph, parsed, err);
     if (code == IFD_OK && !parsed->cut.is_cut && (parsed->opens_first || parsed->opens_others)) {
         code = probe(model, options, parsed, err);
+    }
+    if (code == IFD_OK && model->is_shared && !parsed->cut.is_cut) {
+        code = read_more_samples(model, options, err);
     }
     return code == IFD_OK ? ifd_model_build(model, parsed, err) : code;
 }

@@ -598,6 +598,10 @@ def main():
         ["y", "z"],
         [("a", ints(1))],
     )
+    counted = [node("Shape", "x", "s", end=1), node("Cast", "s", "f", to=F), node("Mul", "xf")]
+    write("open_counted", counted, [("x", F, ["n", "w"])], ["y"])
+    counted = counted[:2] + [node("Squeeze", "f", "q"), node("Pow", "xq")]
+    write("open_powers", counted, [("x", F, ["n", "w"])], ["y"])
     write(
         "open_time",
         [node("RNN", "xwr", hidden_size=1)],

@@ -433,6 +433,26 @@ static void requests_share_no_run_where_samples_depend_on_each_other(void)
     model_file_end(&f);
 }
 
+/* y of x = 2. */
+static void expect_of_2(const char *path, int64_t n, double y)
+{
+    struct model_file f;
+    model_file_begin(&f, path, &(struct model_file_options){.batch = 4});
+    f.batch = n;
+    REQUIRE_OK(run(&f, SHAPE(n, 2)), &f.err);
+    EXPECT_CLOSE(((const float *)f.out[0].data)[1], y, 0);
+    model_file_end(&f);
+}
+
+/* x times the number of samples; to its power, which are other operators for 2 and 3. */
+static void what_is_computed_with_the_number_of_samples_is_not_shared(void)
+{
+    for (int64_t n = 1; n <= 4; n++) {
+        expect_of_2(ONNX "open_counted.onnx", n, 2 * (double)n);
+        expect_of_2(ONNX "open_powers.onnx", n, pow(2, (double)n));
+    }
+}
+
 static enum ifd_code run_4_3_together(struct model_file *f)
 {
     static const int64_t size[2][2] = {{1, 3}, {3, 3}};
@@ -483,6 +503,7 @@ int main(int argc, char **argv)
         T(a_request_alone_runs_where_memory_for_a_shared_plan_is_refused),
         T(a_shared_plan_that_is_too_large_is_not_made_for_each_batch),
         T(requests_share_no_run_where_samples_depend_on_each_other),
+        T(what_is_computed_with_the_number_of_samples_is_not_shared),
         T(every_failed_allocation_of_a_shared_run_is_reported),
         T(every_failed_allocation_is_reported),
     };
