@@ -51,6 +51,21 @@ def graph(nodes, inputs, outputs):
     return helper.make_graph(nodes, "g", ports(inputs), ports(outputs))
 
 
+def far_resizes():
+    """Crops that end nowhere, and sizes beyond what numbers hold."""
+    picture = [("x", F, [1, 1, 4, 4])]
+    crop = {"coordinate_transformation_mode": "tf_crop_and_resize"}
+    for mode in ("nearest", "linear"):
+        for name, first in (("nowhere", np.nan), ("far", 3e38)):
+            region = np.array([0, 0, first, 0, 1, 1, -first, 1], np.float32)
+            constants = [("r", region), ("s", ints(1, 1, 3, 3))]
+            write(f"resize_{name}_{mode}", [node("Resize", ["x", "r", "", "s"], mode=mode, **crop)],
+                  picture, ["y"], constants)
+    write("resize_beyond",
+          [node("Resize", ["x", "", "", "s"], keep_aspect_ratio_policy="not_smaller")], picture,
+          ["y"], [("s", ints(1 << 62, 1, 2, 3))], 18)
+
+
 def graphs():
     """Nodes that have graphs: decided by the file, and by the data."""
     two = [1, 2]
@@ -638,6 +653,7 @@ def main():
         [("a", np.ones((1, 3), np.float32))],
     )
     graphs()
+    far_resizes()
     found()
     sequences()
     upsample_by_nothing()

@@ -101,7 +101,8 @@ static void keep_aspect(struct ifd_onnx_call *call, struct resize *r, const stru
     for (uint32_t i = 0; i < axes->count; i++) {
         const size_t d = (size_t)axes->value[i];
         r->scale[d] = scale;
-        r->out[d] = (int64_t)floor(scale * (double)r->in[d] + 0.5);
+        const double size = floor(scale * (double)r->in[d] + 0.5);
+        r->out[d] = size >= 0 && size < INT32_MAX ? (int64_t)size : 0;
     }
 }
 
@@ -209,7 +210,7 @@ static int64_t nearest_of(const struct resize *r, uint32_t d, int64_t i)
                       : r->nearest == ROUND_FLOOR ? ceil(x - 0.5)
                                                   : floor(x + 0.5);
     const double last = (double)(r->in[d] - 1);
-    return (int64_t)(at < 0 ? 0 : at > last ? last : at);
+    return (int64_t)(at > 0 ? fmin(at, last) : 0); /* 0 of NaN: a crop has any ends */
 }
 
 /* Share of an old element that lies this far away. */
@@ -236,7 +237,7 @@ static void weigh(const struct resize *r, uint32_t d, int64_t i, float *row)
     for (int64_t k = 0; k <= last; k++) {
         row[k] = 0;
     }
-    if (r->coordinates == CROP && (x < 0 || x > (double)last)) {
+    if (r->coordinates == CROP && !(x >= 0 && x <= (double)last)) { /* NaN, too */
         return;
     }
     for (int64_t k = (int64_t)floor(x - reach); k <= (int64_t)ceil(x + reach); k++) {
