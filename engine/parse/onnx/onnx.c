@@ -28,6 +28,10 @@ static enum ifd_code add_initializers(struct ifd_onnx_build *build)
     for (uint32_t i = 0; code == IFD_OK && i < g->initializer_count; i++) {
         struct ifd_onnx_name *name = ifd_onnx_find(build->scope, g->initializer[i].name);
         if (name && name->is_open_input) {
+            code = name->initializer
+                       ? ifd_fail(build->err, IFD_CORRUPT, "value \"%s\" is made twice",
+                                  ifd_onnx_text(name->text).s)
+                       : IFD_OK;
             name->initializer = &g->initializer[i];
             continue;
         }

@@ -365,6 +365,31 @@ static void values_are_made_once_and_before_they_are_read(void)
     expect_refused(&n2, IFD_CORRUPT, "input 0 \"later\" is made by no node before it");
 }
 
+/* Whether an initializer is a constant or the value of an input that the caller names. */
+static void initializers_are_given_once(void)
+{
+    static const int64_t dims[] = {2, 3, 0};
+    const float ones[6] = {1, 1, 1, 1, 1, 1};
+    const struct ifd_input_shape named = {.name = "w", .shape = {.rank = 2, .dim = {2, 3}}};
+    struct ifd_parse_options options = {.limits = &parse_limits, .shape = &named};
+    for (uint32_t i = 0; i < 4; i++) {
+        struct message g = small("Add", true);
+        const struct message w = port("w", 1, dims),
+                             again = tensor("w", 1, dims, ones, sizeof(ones));
+        inner(&g, 11, &w);
+        if (i >= 2) {
+            inner(&g, 5, &again);
+        }
+        const struct message m = model(&g, 17);
+        struct reading r;
+        options.shape_count = i % 2;
+        read_model(&r, &m, &options);
+        EXPECT_CODE(r.code, i < 2 ? IFD_OK : IFD_CORRUPT, &r.err);
+        EXPECT(i < 2 || strstr(r.err.text, "value \"w\" is made twice"));
+        ifd_arena_finish(&r.arena);
+    }
+}
+
 /* Converters to half precision append their casts at the end. */
 static void nodes_are_sorted_behind_what_makes_their_inputs(void)
 {
@@ -1228,6 +1253,7 @@ int main(int argc, char **argv)
         T(names_of_the_file_are_one_line),
         T(names_of_ports_are_whole),
         T(values_are_made_once_and_before_they_are_read),
+        T(initializers_are_given_once),
         T(nodes_are_sorted_behind_what_makes_their_inputs),
         T(sorted_nodes_do_not_need_what_their_graphs_hide),
         T(old_operands_lie_along_an_axis),
