@@ -667,6 +667,8 @@ def main():
         ["y"],
         [("w", weights(2, 1, 2, 2))],
     )
+    write("depth_huge", [node("SpaceToDepth", "x", blocksize=(1 << 31) - 1, mode="CRD")],
+          [("x", F, [1, 4, 4, 4])], ["y"])
     write("qdq_layer", [
         node("QuantizeLinear", "xsz", "q"), node("DequantizeLinear", "qsz", "d"),
         node("DequantizeLinear", "wtu", "v", axis=0), node("DequantizeLinear", "bk", "c", axis=0),

@@ -279,6 +279,10 @@ static uint32_t move_blocks(struct ifd_onnx_call *call, uint32_t x, bool to_dept
     }
     if (to_depth) {
         const int64_t height = shape.dim[2] / block, width = shape.dim[3] / block;
+        if (shape.dim[1] > INT64_MAX / (block * block)) {
+            return ifd_build_fail(b, IFD_TOO_LARGE, "shape %s in blocks of %lld",
+                                  ifd_shape_text(&shape).s, (long long)block);
+        }
         const int64_t whole[4] = {shape.dim[0], shape.dim[1] * block * block, height, width};
         const int64_t parts[6] = {shape.dim[0], shape.dim[1], height, block, width, block};
         const uint32_t moved = ifd_build_transpose(b, ifd_build_reshape(b, x, parts, 6),
