@@ -69,11 +69,15 @@ void ifd_onnx_mark_open_inputs(const struct ifd_onnx_build *build)
 }
 
 /* The content of the initializer that an input has, in memory of its own: a run reads it where it
- * lies. */
+ * lies. Constants of every type of floats are f32, inputs are what the file says. */
 static enum ifd_code take_value(struct ifd_onnx_build *build, const struct ifd_onnx_tensor *from,
                                 const struct ifd_desc *desc, struct ifd_bytes *ret)
 {
-    const uint32_t value = ifd_onnx_constant(&build->b, from);
+    enum ifd_dtype own = IFD_F32;
+    uint32_t value = ifd_onnx_constant(&build->b, from);
+    if (ifd_onnx_port_dtype(from->type, &own) && own == desc->dtype && ifd_onnx_is_real(own)) {
+        value = ifd_build_cast(&build->b, value, own);
+    }
     if (build->b.code != IFD_OK) {
         return build->b.code;
     }

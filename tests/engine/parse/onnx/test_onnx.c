@@ -390,6 +390,38 @@ static void initializers_are_given_once(void)
     }
 }
 
+static void values_of_inputs_have_their_types(void)
+{
+    static const int64_t dims[] = {3, 0};
+    static const uint16_t half[] = {0x3c00, 0xc000, 0x0001};
+    static const double real[] = {1, -2, 0.25};
+    static const struct ifd_input_shape named = {.name = "x", .shape = {.rank = 1, .dim = {3}}};
+    static const struct {
+        int type; /* of the file */
+        const void *data;
+        size_t size;
+    } rows[] = {{10, half, sizeof(half)}, {16, half, sizeof(half)}, {11, real, sizeof(real)}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct message g = {.size = 0};
+        const struct message n = node("Relu", "x", NULL, "y"), x = port("x", rows[i].type, dims),
+                             y = port("y", rows[i].type, dims),
+                             value = tensor("x", rows[i].type, dims, rows[i].data, rows[i].size);
+        inner(&g, 1, &n);
+        inner(&g, 5, &value);
+        inner(&g, 11, &x);
+        inner(&g, 12, &y);
+        const struct message m = model(&g, 17);
+        const struct ifd_parse_options options = {
+            .limits = &parse_limits, .shape = &named, .shape_count = 1};
+        struct reading r;
+        read_model(&r, &m, &options);
+        REQUIRE_OK(r.code, &r.err);
+        REQUIRE(r.parsed.input[0].value.size == rows[i].size);
+        EXPECT(memcmp(r.parsed.input[0].value.data, rows[i].data, rows[i].size) == 0);
+        ifd_arena_finish(&r.arena);
+    }
+}
+
 /* Converters to half precision append their casts at the end. */
 static void nodes_are_sorted_behind_what_makes_their_inputs(void)
 {
@@ -1254,6 +1286,7 @@ int main(int argc, char **argv)
         T(names_of_ports_are_whole),
         T(values_are_made_once_and_before_they_are_read),
         T(initializers_are_given_once),
+        T(values_of_inputs_have_their_types),
         T(nodes_are_sorted_behind_what_makes_their_inputs),
         T(sorted_nodes_do_not_need_what_their_graphs_hide),
         T(old_operands_lie_along_an_axis),
