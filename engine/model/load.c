@@ -140,15 +140,20 @@ static enum ifd_code probe(struct ifd_model *model, const struct ifd_parse_optio
 
 /* ---- a shared variant is read twice ---- */
 
+/* The first number of a list of whole ones may be the batch: it is a shape, such as that of a
+ * transposed convolution's result. */
 static bool constants_differ(const struct ifd_value *a, const struct ifd_value *b)
 {
-    return a->is_constant && b->is_constant && a->desc.dtype == b->desc.dtype &&
-           a->desc.dtype != IFD_STR && a->data.size == b->data.size && a->data.size > 0 &&
-           a->data.data != b->data.data && ifd_shape_equal(&a->desc.shape, &b->desc.shape) &&
-           memcmp(a->data.data, b->data.data, a->data.size) != 0;
+    const enum ifd_dtype dtype = a->desc.dtype;
+    const bool is_list = (dtype == IFD_S32 || dtype == IFD_S64) && a->desc.shape.rank == 1;
+    const size_t skipped = is_list && a->desc.shape.dim[0] > 1 ? ifd_dtype_bytes(dtype) : 0;
+    return a->is_constant && b->is_constant && dtype == b->desc.dtype && dtype != IFD_STR &&
+           a->data.size == b->data.size && a->data.size > skipped && a->data.data != b->data.data &&
+           ifd_shape_equal(&a->desc.shape, &b->desc.shape) &&
+           memcmp(a->data.data + skipped, b->data.data + skipped, a->data.size - skipped) != 0;
 }
 
-/* The first number of a list may be the batch. */
+/* As of a constant's. */
 static bool lists_differ(const struct ifd_ints *a, const struct ifd_ints *b)
 {
     for (uint32_t i = 1; a->count == b->count && i < a->count; i++) {
