@@ -33,7 +33,7 @@ def written(width, height):
 
 
 class Shapes(support.ServerCase):
-    options = (f"--shape-memory={SHAPE_MEMORY}",)
+    options = (f"--shape-memory={SHAPE_MEMORY}", "--default-timeout-ms=0")
 
     @classmethod
     def prepare(cls, folder):
@@ -44,7 +44,7 @@ class Shapes(support.ServerCase):
             folder, "direction", support.shared(DIRECTION),
             config="max_batch_size: 8 dynamic_batching { max_queue_delay_microseconds: 500000 "
             'preferred_batch_size: 4 } input { name: "x" data_type: TYPE_FP32 dims: [3, 48, 192] }')
-        together = "max_batch_size: 8 dynamic_batching { max_queue_delay_microseconds: 500000 " \
+        together = "max_batch_size: 8 dynamic_batching { max_queue_delay_microseconds: 10000000 " \
             "preferred_batch_size: 4 } instance_group { count: 1 }"
         support.add_model(folder, "voices", support.shared(HIFIGAN), config=together)
         support.add_model(folder, "texts", support.shared(TEXT), config=together)
@@ -119,8 +119,7 @@ class Shapes(support.ServerCase):
     def together(self, model, name, requests):
         """Answers of requests that arrive at once; expects runs of four."""
         port = self.client.get_model_metadata(model)["outputs"][0]["name"]
-        sent = [self.client.async_infer(model, [self.tensor(name, x)], timeout=30_000_000)
-                for x in requests]
+        sent = [self.client.async_infer(model, [self.tensor(name, x)]) for x in requests]
         answers = [s.get_result().as_numpy(port) for s in sent]
         stats = self.client.get_inference_statistics(model)["model_stats"][0]
         self.assertEqual([(row["batch_size"], row["compute_infer"]["count"])
