@@ -19,8 +19,7 @@ struct ifd_runner {
     size_t bytes;        /* memory of the runner */
     size_t device_bytes; /* beside it, of devices */
     uint32_t threads;    /* most threads of a run, the caller's included */
-    bool
-        may_linger; /* a run may be far longer than those before: it plans first, or a loop turns */
+    bool may_linger;     /* a run may be far longer than those before: by a plan, or a loop */
     bool is_instant; /* computes nothing and touches no data: a run is shorter than a hand-over */
     bool waits;      /* computes nothing and takes its time: a run needs no core */
 };
