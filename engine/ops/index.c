@@ -316,7 +316,7 @@ static enum ifd_code embedding_lookup_infer(const struct ifd_infer *in, struct i
                         ifd_shape_text(&shape).s);
     }
     if (table->dtype != IFD_F32) {
-        code = ifd_infer_per_tensor(def, "input 1", table, err);
+        code = ifd_infer_per_channel(def, "input 1", table, 0, err);
     }
     shape.dim[0] = in->input[0].desc->shape.dim[0];
     return code == IFD_OK ? ifd_infer_output(def, output, 0, &shape, err) : code;
@@ -335,12 +335,15 @@ static enum ifd_code embedding_lookup_ref(const struct ifd_ref_call *call, struc
             return ifd_fail(err, IFD_INVALID, "embedding_lookup: index %d, expected 0 to %lld", row,
                             (long long)rows - 1);
         }
+        const float scale = table->dtype == IFD_F32  ? 1
+                            : table->quant.count > 1 ? table->quant.scale[row]
+                                                     : ifd_ref_scale(table);
         for (size_t k = 0; k < size; k++) {
             const size_t from = (size_t)row * size + k;
-            out[i * size + k] = table->dtype == IFD_F32
-                                    ? ((const float *)call->input[1])[from]
-                                    : (float)ifd_ref_load(table->dtype, call->input[1], from) *
-                                          ifd_ref_scale(table);
+            out[i * size + k] =
+                table->dtype == IFD_F32
+                    ? ((const float *)call->input[1])[from]
+                    : (float)ifd_ref_load(table->dtype, call->input[1], from) * scale;
         }
     }
     return IFD_OK;

@@ -565,6 +565,10 @@ def make_embedding_lookup():
         tolerance=F32_TOLERANCE,
         version=2,
     )
+    rows = Tensor("s8", [4, 5], file.rng.integers(-127, 128, [4, 5]), [0.03, 0.5, 0.002, 1.7],
+                  [0] * 4, constant=True)
+    single(file, "s8 to f32, a scale for each row", B.EMBEDDING_LOOKUP, 0, None, [i, rows],
+           Tensor("f32", [4, 5]), tolerance=F32_TOLERANCE, version=4)
     file.write()
 
 
