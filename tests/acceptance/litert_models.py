@@ -138,7 +138,10 @@ def one(builtin, inputs, outputs, kind=0, made=None, version=1, custom=None):
 class LiteRT:
     """An interpreter, which keeps state from step to step."""
 
-    def __init__(self, content):
+    def __init__(self, content, is_delegated=False):
+        if is_delegated:
+            self.made = self.make(content, OpResolverType.AUTO)
+            return
         try:
             self.made = self.make(content, OpResolverType.BUILTIN_REF)
         except (RuntimeError, ValueError):  # operators without a reference kernel
@@ -174,6 +177,14 @@ def model(function):
 
 def stateful(function):
     STATES.add(function.__name__)
+    return model(function)
+
+
+DELEGATED = set()  # names of models that only XNNPACK computes as they mean it
+
+
+def delegated(function):
+    DELEGATED.add(function.__name__)
     return model(function)
 
 
@@ -758,12 +769,20 @@ def sparse_weights():
                [Tensor("f32", [2, 6])], O.FullyConnectedOptions, schema.FullyConnectedOptionsT(), 8)
 
 
-def int4(*shape, scale):
-    t = Tensor("s8", shape, rng.integers(-7, 8, shape), scale=scale, zero_point=[0] * len(scale),
-               constant=True)
-    flat = np.append(t.data.ravel(), [0] * (t.data.size % 2)).astype(np.uint8) & 15
-    t.type, t.content = schema.TensorType.INT4, (flat[::2] | flat[1::2] << 4).tobytes()
+def narrow(bits, *shape, scale=None, kind=None, zero_point=0):
+    """Constants of 2 or 4 bits, the first of a byte lowest."""
+    low, kinds = -(1 << bits - 1), {2: schema.TensorType.INT2, 4: schema.TensorType.INT4}
+    numbers = rng.integers(low, -low, shape) + (0 if kind is None else -low)
+    t = Tensor("s8", shape, numbers, scale=scale, constant=True,
+               zero_point=[zero_point] * len(scale or []))
+    flat = np.append(t.data.ravel(), [0] * (-t.data.size % (8 // bits))).astype(np.uint8)
+    parts = [(flat[i :: 8 // bits] & (1 << bits) - 1) << bits * i for i in range(8 // bits)]
+    t.type, t.content = kind or kinds[bits], np.bitwise_or.reduce(parts).tobytes()
     return t
+
+
+def int4(*shape, scale):
+    return narrow(4, *shape, scale=scale)
 
 
 @model
@@ -782,6 +801,92 @@ def int4_quantized():
     made = options(schema.Conv2DOptionsT, strideW=1, strideH=1, padding=schema.Padding.SAME)
     return one(B.CONV_2D, [x, w, bias], [Tensor("s8", [1, 6, 6, 4], scale=0.1, zero_point=-7)],
                O.Conv2DOptions, made, 7)
+
+
+@model
+def int2_hybrid():
+    return one(B.FULLY_CONNECTED, [real(2, 9), narrow(2, 5, 9, scale=[0.1, 0.2, 0.3, 0.4, 0.5]),
+                                   constant(5)], [Tensor("f32", [2, 5])],
+               O.FullyConnectedOptions, schema.FullyConnectedOptionsT(), 9)
+
+
+@model
+def int2_quantized():
+    x = Tensor("s8", [2, 11], scale=0.02, zero_point=4)
+    return one(B.FULLY_CONNECTED, [x, narrow(2, 5, 11, scale=[0.1]), None],
+               [Tensor("s8", [2, 5], scale=0.03, zero_point=-7)], O.FullyConnectedOptions,
+               schema.FullyConnectedOptionsT(), 9)
+
+
+@model
+def uint4_to_floats():
+    t = narrow(4, 3, 5, scale=[0.5], kind=schema.TensorType.UINT4, zero_point=8)
+    m, x, y, z = Model(), real(3, 5), Tensor("f32", [3, 5]), Tensor("f32", [3, 5])
+    m.first.ports([x], [z])
+    m.first.op(B.DEQUANTIZE, [t], [y], O.DequantizeOptions, schema.DequantizeOptionsT(), 6)
+    m.first.op(B.MUL, [x, y], [z], O.MulOptions, schema.MulOptionsT())
+    return m
+
+
+def add_blocks(m, t, scales, size):
+    """Blocks of that many numbers of t have a scale each."""
+    made = schema.BlockwiseQuantizationT()
+    made.scales, made.zeroPoints, made.blockSize = m.first.tensor(scales), -1, size
+    quantization = schema.QuantizationParametersT()
+    quantization.detailsType = schema.QuantizationDetails.BlockwiseQuantization
+    quantization.details = made
+    m.first.graph.tensors[m.first.tensor(t)].quantization = quantization
+
+
+def scales_of(*shape):
+    """Powers of two: LiteRT's two kinds of kernels round others to bf16, or not."""
+    return Tensor("f16", shape, 2.0 ** rng.integers(-4, 2, shape), constant=True)
+
+
+@delegated
+def blocks_of_weights():
+    """Inputs are whole steps of the whole range, so that it is exact how LiteRT quantizes them."""
+    m, x, y = Model(), real(3, 62), Tensor("f32", [3, 8])
+    w, ends = narrow(4, 8, 64), Tensor("f32", data=[[-128.0, 127.0]] * 3, constant=True)
+    steps, whole, wide = Tensor("f32", x.shape), Tensor("f32", x.shape), Tensor("f32", [3, 64])
+    m.first.ports([x], [y])
+    m.first.op(B.MUL, [x, Tensor("f32", data=[128.0], constant=True)], [steps], O.MulOptions,
+               schema.MulOptionsT())
+    m.first.op(B.FLOOR, [steps], [whole])
+    m.first.op(B.CONCATENATION, [whole, ends], [wide], O.ConcatenationOptions,
+               options(schema.ConcatenationOptionsT, axis=1))
+    m.first.op(B.FULLY_CONNECTED, [wide, w, constant(8)], [y], O.FullyConnectedOptions,
+               options(schema.FullyConnectedOptionsT, fusedActivationFunction=Act.RELU))
+    add_blocks(m, w, scales_of(8, 2), 32)
+    return m
+
+
+def rows_by_index(t):
+    x = Tensor("s32", [4])
+    x.range = (0, 6)
+    return one(B.EMBEDDING_LOOKUP, [x, t], [Tensor("f32", [4, *t.shape[1:]])], version=4)
+
+
+@model
+def blocks_of_rows():
+    """Tensors that share a buffer, with blocks of their own."""
+    m, x, ys = Model(), Tensor("s32", [4]), [Tensor("f32", [4, 40]) for _ in range(3)]
+    x.range = (0, 6)
+    m.first.ports([x], ys)
+    first = narrow(4, 6, 40)
+    tables = [first, Tensor("s8", [6, 40], constant=True), narrow(2, 6, 40)]
+    tables[1].type = first.type
+    for t, y, size in zip(tables, ys, (10, 20, 8)):
+        m.first.op(B.EMBEDDING_LOOKUP, [x, t], [y], version=4)
+        add_blocks(m, t, scales_of(6, 40 // size), size)
+    made = m.first.graph.tensors
+    made[m.first.tensor(tables[1])].buffer = made[m.first.tensor(first)].buffer
+    return m
+
+
+@model
+def rows_of_4_bits():
+    return rows_by_index(narrow(4, 6, 10, scale=[0.5, 0.1, 0.2, 3.0, 0.7, 0.3]))
 
 
 # ---- sums, segments, lookups ----

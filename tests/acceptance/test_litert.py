@@ -10,7 +10,7 @@ import tritonclient.http as triton
 from tritonclient.utils import np_to_triton_dtype
 
 import support
-from litert_models import MODELS, STATES, LiteRT, landmarks_matrix, pool_with_places
+from litert_models import DELEGATED, MODELS, STATES, LiteRT, landmarks_matrix, pool_with_places
 from litert_models import resampler, table_of_texts, table_to_texts, transform, transform_landmarks
 from litert_models import two_signatures, unpool, write_far
 
@@ -62,7 +62,7 @@ class Models:
 
     def compare(self, client, name):
         rng = np.random.default_rng(zlib.crc32(name.encode()))
-        runtime = LiteRT(self.content[name])
+        runtime = LiteRT(self.content[name], name in DELEGATED)
         for step in range(STEPS):
             arrays = self.inputs(name, rng)
             options = {"sequence_id": 5, "sequence_start": step == 0,

@@ -1027,6 +1027,18 @@ def fully_connected_int4():
 
 
 @good
+def blocks_of_rows():
+    m = Model()
+    x, y = m.input("x", [2], "INT32"), m.tensor("y", [2, 4])
+    scales = m.tensor("scales", [3, 2], "FLOAT16", bytes((0, 0x3C, 0, 0x38) * 3))
+    blocks = {"details_type": "BlockwiseQuantization",
+              "details": {"scales": scales, "block_size": 2}}
+    w = m.tensor("w", [3, 4], "INT2", bytes((0x71, 0x9F, 0x23)), blocks)
+    m.op("EMBEDDING_LOOKUP", [x, w], [y], version=4)
+    return m.output(y)
+
+
+@good
 def fake_quant():
     return unary("FAKE_QUANT", options=("FakeQuant", {"min": -1.0, "max": 2.0, "num_bits": 8}))
 
@@ -1574,6 +1586,40 @@ def zero_point_range(m):
 @bad("conv_u8")
 def custom_quantization(m):
     tensors(m)[0]["quantization"].update(details_type="CustomQuantization", details={})
+
+
+def blocks_of(m):
+    return tensors(m)[3]["quantization"]["details"]
+
+
+@bad("blocks_of_rows")
+def blocks_of_nothing(m):
+    blocks_of(m)["block_size"] = 0
+
+
+@bad("blocks_of_rows")
+def blocks_too_wide(m):
+    blocks_of(m)["block_size"] = 3
+
+
+@bad("blocks_of_rows")
+def blocks_without_scales(m):
+    blocks_of(m)["scales"] = 9
+
+
+@bad("blocks_of_rows")
+def blocks_of_few_scales(m):
+    blocks_of(m)["block_size"] = 1
+
+
+@bad("blocks_of_rows")
+def blocks_of_unsigned(m):
+    tensors(m)[3].update(type="UINT4", shape=[3, 2])
+
+
+@bad("blocks_of_rows")
+def blocks_of_an_input(m):
+    tensors(m)[3]["buffer"] = 0
 
 
 @bad("conv_u8")

@@ -33,16 +33,22 @@ bool ifd_tflite_is_plain(const char *name)
 bool ifd_tflite_dtype(int32_t type, enum ifd_dtype *ret)
 {
     /* By the format's numbers; IFD_DTYPE_COUNT for types that inferd lacks (complex128,
-     * resource, variant). Constants of 4-bit numbers are unpacked. */
+     * resource, variant). Constants of 2-bit and 4-bit numbers are unpacked. */
     static const uint8_t table[] = {
         IFD_F32,         IFD_F16, IFD_S32, IFD_U8,  IFD_S64,         IFD_STR, IFD_BOOL,
         IFD_S16,         IFD_C64, IFD_S8,  IFD_F64, IFD_DTYPE_COUNT, IFD_U64, IFD_DTYPE_COUNT,
-        IFD_DTYPE_COUNT, IFD_U32, IFD_U16, IFD_S8,  IFD_BF16};
+        IFD_DTYPE_COUNT, IFD_U32, IFD_U16, IFD_S8,  IFD_BF16,        IFD_S8,  IFD_U8};
     if (type < 0 || (size_t)type >= sizeof(table) || table[type] == IFD_DTYPE_COUNT) {
         return false;
     }
     *ret = (enum ifd_dtype)table[type];
     return true;
+}
+
+uint32_t ifd_tflite_narrow_bits(int32_t type)
+{
+    enum { INT4 = 17, INT2 = 19, UINT4 = 20 };
+    return type == INT2 ? 2 : type == INT4 || type == UINT4 ? 4 : 0;
 }
 
 bool ifd_tflite_shape(const struct ifd_tflite_ints *ints, struct ifd_shape *ret)
@@ -208,14 +214,16 @@ static enum ifd_code check_constant(const struct check *c, uint32_t index, struc
         !ifd_tflite_shape(&t->shape, &desc.shape)) {
         return IFD_OK; /* refused where it is used */
     }
-    const bool is_int4 = t->type == IFD_TFLITE_INT4;
     const bool is_known = ifd_desc_bytes(&desc, &bytes);
-    const size_t wanted = is_int4 ? bytes / 2 + bytes % 2 : bytes;
-    if (!is_known || wanted != content.size) {
-        return ifd_fail(c->err, IFD_CORRUPT,
-                        "tensor %u " NAME_FORMAT ": %zu bytes of content for %s %s", index, t->name,
-                        content.size, is_int4 ? "s4" : ifd_dtype_name(desc.dtype),
-                        ifd_shape_text(&desc.shape).s);
+    const uint32_t bits = ifd_tflite_narrow_bits(t->type);
+    const size_t per_byte = bits > 0 ? 8 / bits : 1;
+    if (!is_known || bytes / per_byte + (bytes % per_byte > 0) != content.size) {
+        return ifd_fail(
+            c->err, IFD_CORRUPT, "tensor %u " NAME_FORMAT ": %zu bytes of content for %s %s%s",
+            index, t->name, content.size, ifd_dtype_name(desc.dtype), ifd_shape_text(&desc.shape).s,
+            bits == 2   ? ", four in a byte"
+            : bits == 4 ? ", two in a byte"
+                        : "");
     }
     if (!ifd_desc_fits(&desc, c->limits->tensor_bytes)) {
         return ifd_fail(c->err, IFD_TOO_LARGE, "tensor %u " NAME_FORMAT ": %s %s, limit %zu bytes",

@@ -1,20 +1,18 @@
-/* Constants of a file: content in place where possible, 4-bit numbers as bytes, sparse tensors made
- * dense. */
+/* Constants of a file: content in place where possible, numbers of 2 and 4 bits as bytes or floats,
+ * sparse tensors made dense. */
 #include "engine/parse/tflite/tflite_build.h"
 
 #include <string.h>
 
 #include "engine/ir/shape.h"
 
-static enum ifd_code fail_overlap(const struct ifd_tflite_build *b)
+enum ifd_code ifd_tflite_fail_overlap(const struct ifd_tflite_build *b)
 {
     return ifd_fail(b->err, IFD_CORRUPT, "buffers overlap: constants add up to more than the file");
 }
 
-/* Content aligned to its elements and padded: in the file where possible, else copied once per
- * buffer. */
-static enum ifd_code align_content(struct ifd_tflite_build *b, uint32_t buffer, size_t element,
-                                   struct ifd_bytes content, struct ifd_bytes *ret)
+enum ifd_code ifd_tflite_align_content(struct ifd_tflite_build *b, uint32_t buffer, size_t element,
+                                       struct ifd_bytes content, struct ifd_bytes *ret)
 {
     size_t after = (size_t)(b->file.data + b->file.size - (content.data + content.size));
     if (b->aligned[buffer].data ||
@@ -23,7 +21,7 @@ static enum ifd_code align_content(struct ifd_tflite_build *b, uint32_t buffer, 
         return IFD_OK;
     }
     if (content.size > b->copy_bytes_left) {
-        return fail_overlap(b);
+        return ifd_tflite_fail_overlap(b);
     }
     uint8_t *copy = ifd_arena_take_tensor(b->graph->arena, content.size);
     if (!copy) {
@@ -34,17 +32,6 @@ static enum ifd_code align_content(struct ifd_tflite_build *b, uint32_t buffer, 
     b->aligned[buffer] = (struct ifd_bytes){.data = copy, .size = content.size};
     *ret = b->aligned[buffer];
     return IFD_OK;
-}
-
-/* ---- 4-bit numbers ---- */
-
-/* Two in a byte, the first in its low half. check.c checked the size. */
-static void unpack_int4(struct ifd_bytes content, size_t count, uint8_t *ret)
-{
-    for (size_t i = 0; i < count; i++) {
-        const uint8_t half = (uint8_t)(content.data[i / 2] >> (i % 2 * 4)) & 15;
-        ret[i] = (uint8_t)((half ^ 8) - 8);
-    }
 }
 
 /* ---- sparse tensors ---- */
@@ -198,9 +185,9 @@ static enum ifd_code make_dense(struct ifd_tflite_build *b, const struct ifd_tfl
                        .content = *content,
                        .element = ifd_dtype_bytes(desc->dtype)};
     size_t bytes = 0;
-    if (t->type == IFD_TFLITE_INT4) {
-        return ifd_fail(b->err, IFD_UNSUPPORTED, "sparse tensor " NAME_FORMAT " of 4-bit numbers",
-                        t->name);
+    if (ifd_tflite_narrow_bits(t->type) > 0 || t->has_blocks) {
+        return ifd_fail(b->err, IFD_UNSUPPORTED,
+                        "sparse tensor " NAME_FORMAT " of numbers of less than 8 bits", t->name);
     }
     if (!lay_out_levels(&s)) {
         return fail_sparse(b, t, "its dimensions do not fit its shape");
@@ -246,7 +233,7 @@ static enum ifd_code copy_texts(struct ifd_tflite_build *b, const struct ifd_tfl
                             t->name, i);
         }
         if (end - begin > b->copy_bytes_left) {
-            return fail_overlap(b);
+            return ifd_tflite_fail_overlap(b);
         }
         b->copy_bytes_left -= end - begin;
         text[i].data = ifd_arena_text(arena, (const char *)content.data + begin, end - begin);
@@ -275,7 +262,7 @@ static enum ifd_code take_texts(struct ifd_tflite_build *b, const struct ifd_tfl
     }
     if (!b->texts[t->buffer].data) {
         if (count > b->copy_bytes_left / sizeof(uint32_t)) {
-            return fail_overlap(b);
+            return ifd_tflite_fail_overlap(b);
         }
         b->copy_bytes_left -= count * sizeof(uint32_t);
         code = copy_texts(b, t, *content, count);
@@ -296,19 +283,10 @@ static enum ifd_code take_content(struct ifd_tflite_build *b, const struct ifd_t
     if (t->sparsity) {
         return make_dense(b, t, desc, content);
     }
-    if (t->type != IFD_TFLITE_INT4) {
-        return align_content(b, t->buffer, ifd_dtype_bytes(desc->dtype), *content, content);
+    if (ifd_tflite_narrow_bits(t->type) > 0 || t->has_blocks) {
+        return ifd_tflite_widen(b, t, desc, content);
     }
-    size_t count = 0;
-    uint8_t *wide = ifd_shape_elements(&desc->shape, &count)
-                        ? ifd_arena_take_tensor(b->graph->arena, count)
-                        : NULL;
-    if (!wide) {
-        return ifd_arena_fail(b->graph->arena, count, b->err);
-    }
-    unpack_int4(*content, count, wide);
-    *content = (struct ifd_bytes){.data = wide, .size = count};
-    return IFD_OK;
+    return ifd_tflite_align_content(b, t->buffer, ifd_dtype_bytes(desc->dtype), *content, content);
 }
 
 /* A state that nothing has written: zeros. */

@@ -233,7 +233,8 @@ static enum ifd_code build_graph(struct ifd_tflite_build *b)
     b->value_of = ifd_arena_take_array(scratch, g->tensor_count, sizeof(*b->value_of));
     b->aligned = ifd_arena_take_array(scratch, b->model->buffer_count, sizeof(*b->aligned));
     b->texts = ifd_arena_take_array(scratch, b->model->buffer_count, sizeof(*b->texts));
-    if (!b->value_of || !b->aligned || !b->texts) {
+    b->wide = ifd_arena_take_array(scratch, b->model->buffer_count, sizeof(*b->wide));
+    if (!b->value_of || !b->aligned || !b->texts || !b->wide) {
         return ifd_arena_fail(scratch, g->tensor_count * sizeof(*b->value_of), b->err);
     }
     for (uint32_t i = 0; i < g->tensor_count; i++) {

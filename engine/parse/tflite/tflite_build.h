@@ -20,6 +20,14 @@ struct ifd_tflite_room {
     uint32_t value, axis;
 };
 
+/** A buffer of 2-bit or 4-bit numbers as the graph holds them, and for what it was unpacked. */
+struct ifd_tflite_wide {
+    struct ifd_bytes content;
+    int32_t type;
+    const uint16_t *scale; /* of blocks of that size; NULL: none */
+    size_t block;
+};
+
 struct ifd_tflite_build {
     const struct ifd_tflite_model *model;
     const struct ifd_tflite_subgraph *g; /* that is being built */
@@ -32,7 +40,8 @@ struct ifd_tflite_build {
     uint32_t *value_of; /* per tensor of g: value, IFD_NONE until an operator needs it */
     /** Per buffer: its content, aligned and padded. Tensors may share a buffer. */
     struct ifd_bytes *aligned;
-    struct ifd_bytes *texts; /* per buffer: as struct ifd_str, of tensors of texts */
+    struct ifd_bytes *texts;      /* per buffer: as struct ifd_str, of tensors of texts */
+    struct ifd_tflite_wide *wide; /* per buffer */
     /** Limit of all further copies: overlapping buffers must not multiply a file. */
     size_t copy_bytes_left;
     const int32_t *zeros; /* zero points that are all 0, shared by tensors */
@@ -95,6 +104,19 @@ IFD_NODISCARD enum ifd_code ifd_tflite_add_value(struct ifd_tflite_build *b, uin
 /** Has the file content of a tensor of the subgraph? (constants.c) */
 bool ifd_tflite_has_content(const struct ifd_tflite_build *b, uint32_t tensor,
                             struct ifd_bytes *ret);
+/** Content of a buffer, aligned to its elements and padded: in the file where possible, else copied
+ *  once per buffer. (constants.c) */
+IFD_NODISCARD enum ifd_code ifd_tflite_align_content(struct ifd_tflite_build *b, uint32_t buffer,
+                                                     size_t element, struct ifd_bytes content,
+                                                     struct ifd_bytes *ret);
+/** CORRUPT: copy_bytes_left is used up. (constants.c) */
+enum ifd_code ifd_tflite_fail_overlap(const struct ifd_tflite_build *b);
+/** Unpacks content of numbers of 2 or 4 bits; desc: as the graph holds them, f32 where blocks have
+ *  scales. Tensors that share a buffer share the result. (narrow.c) */
+IFD_NODISCARD enum ifd_code ifd_tflite_widen(struct ifd_tflite_build *b,
+                                             const struct ifd_tflite_tensor *t,
+                                             const struct ifd_desc *desc,
+                                             struct ifd_bytes *content);
 /** As ifd_tflite_add_value for a tensor with content. (constants.c) */
 IFD_NODISCARD enum ifd_code ifd_tflite_add_constant(struct ifd_tflite_build *b, uint32_t tensor,
                                                     uint32_t *ret);

@@ -29,8 +29,9 @@ int64_t ifd_tflite_zero_point(const struct ifd_tflite_tensor *tensor, uint32_t i
 bool ifd_tflite_content(const struct ifd_tflite_buffer *buffer, struct ifd_bytes file,
                         struct ifd_bytes *ret);
 
-/** The format's type of 4 bits, two in a byte, which becomes s8. Only constants have it. */
-#define IFD_TFLITE_INT4 17
+/** Bits of a number of a type that packs several in a byte, the first lowest; 0 for others. They
+ *  become s8 or u8. Only constants have such types. */
+uint32_t ifd_tflite_narrow_bits(int32_t type);
 
 /** Element type for the format's number; false if inferd does not have it. */
 bool ifd_tflite_dtype(int32_t type, enum ifd_dtype *ret);

@@ -696,7 +696,11 @@ void read_tensor(const fb::Tensor *t, struct ifd_tflite_tensor *out, Reader &r)
         out->scale = r.array(q->scale(), &out->scale_count);
         read_zero_points(q->zero_point(), out, r);
         out->quantized_dimension = q->quantized_dimension();
-        out->custom_quantization = q->details_type() != fb::QuantizationDetails_NONE;
+        const fb::BlockwiseQuantization *blocks = q->details_as_BlockwiseQuantization();
+        out->custom_quantization = !blocks && q->details_type() != fb::QuantizationDetails_NONE;
+        out->has_blocks = blocks != nullptr;
+        out->block_size = blocks ? blocks->block_size() : 0;
+        out->block_scales = blocks ? blocks->scales() : 0;
     }
 }
 

@@ -57,6 +57,8 @@ struct ifd_tflite_tensor {
     uint32_t zero_point_count;
     int32_t quantized_dimension;
     bool custom_quantization, is_variable;
+    bool has_blocks;                  /* of a size along the last dimension, with a scale each */
+    int32_t block_size, block_scales; /* of those: the scales are a tensor */
     const struct ifd_tflite_sparsity *sparsity; /* NULL: dense */
 };
 

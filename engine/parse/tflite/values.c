@@ -7,18 +7,23 @@ static enum ifd_code check_usable(const struct ifd_tflite_build *b,
 {
     const char *why = NULL;
     struct ifd_bytes content = {0};
+    const bool is_packed = ifd_tflite_narrow_bits(t->type) > 0 || t->has_blocks;
     if (t->custom_quantization) {
         why = "has a custom quantization";
-    } else if (t->type == IFD_TFLITE_INT4 &&
-               (!ifd_tflite_content(&b->model->buffer[t->buffer], b->file, &content) ||
-                content.size == 0)) {
-        why = "has 4-bit numbers that are not constant";
+    } else if (is_packed && (t->buffer >= b->model->buffer_count ||
+                             !ifd_tflite_content(&b->model->buffer[t->buffer], b->file, &content) ||
+                             content.size == 0)) {
+        why = t->has_blocks ? "has a quantization of blocks and is not constant"
+                            : "has numbers of less than 8 bits that are not constant";
     } else if (!ifd_tflite_shape(&t->shape, &ret->shape)) {
         why = "has more than 8 dimensions";
     } else if (!ifd_tflite_dtype(t->type, &ret->dtype)) {
         return ifd_fail(b->err, IFD_UNSUPPORTED,
                         "tensor " NAME_FORMAT " has type %d, which is not supported", t->name,
                         t->type);
+    }
+    if (t->has_blocks) {
+        ret->dtype = IFD_F32; /* constants.c applies the scales */
     }
     if (why) {
         return ifd_fail(b->err, IFD_UNSUPPORTED,
