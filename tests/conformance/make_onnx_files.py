@@ -735,7 +735,7 @@ def main():
                  functions, contributed, machines, labels_and_categories, more_trees, caches,
                  few_bits, others, volumes, turns, regions, dynamic_layers, newest,
                  optimized, position_biases, channels_last,
-                 many_classes, recurrent):
+                 many_classes, recurrent, converted, former):
         make()
 
 
@@ -1007,6 +1007,46 @@ def recurrent():
           activations=["HardSigmoid", "LeakyRelu"])
     layer("rnn_activations", "RNN", 1, 2, ["y", "h"], direction="bidirectional",
           activations=["Softplus", "ThresholdedRelu"], activation_alpha=[0.25])
+
+
+def converted():
+    """What converters write of com.microsoft where ai.onnx has nothing."""
+    boxes = np.array([[0, 0, 1, 1], [0.25, 0.5, 0.75, 1.5], [0.9, 0.1, 0.1, 0.6]], F)
+    for mode in ("bilinear", "nearest"):
+        write("crop_and_resize_" + mode,
+              [node("CropAndResize", "xbis", domain=MS, mode=mode, extrapolation_value=-1.5)],
+              [("x", real(2, 3, 7, 9)), ("b", boxes), ("i", np.array([0, 1, 1], S32))],
+              [("s", np.array([4, 3], S32))])
+    write("crop_and_resize_middle", [node("CropAndResize", "xbis", domain=MS)],
+          [("x", real(2, 3, 7, 9)), ("b", boxes), ("i", np.array([0, 1, 1], S32))],
+          [("s", np.array([1, 1], S32))])
+    write("inverse", [node("Inverse", "x", domain=MS)],
+          [("x", real(2, 4, 4) + 4 * np.eye(4, dtype=F))])
+    write("matmul_16", [node("MatMulInteger16", "xw", domain=MS)],
+          [("x", stored(np.int16, 3, 5))], [("w", stored(np.int16, 5, 4))])
+    texts = np.array([["", "a", "Grüße"], ["feature=7", "yes", "x" * 40]], object)
+    write("murmur_hash_texts", [node("MurmurHash3", "x", domain=MS, positive=0, seed=3)],
+          [("x", texts)])
+    write("murmur_hash_numbers", [node("MurmurHash3", "x", domain=MS)], [("x", stored(S32, 2, 5))])
+    write("unfold_tensor", [node("UnfoldTensor", "x", domain=MS, dim=1, size=3, step=2)],
+          [("x", real(2, 8, 3))])
+    write("unique_ms", [node("Unique", "x", ["y", "i", "c"], MS)],
+          [("x", np.array([2, 1, 1, 3, 4, 3, 2, 2], F))], outputs=["y", "i", "c"])
+
+
+def former():
+    """What ai.onnx had on trial before opset 7."""
+    x = real(2, 3, 6, 7)
+    for op, attributes in (("Affine", {"alpha": 0.5, "beta": -2.0}), ("Scale", {"scale": 1.5}),
+                           ("ScaledTanh", {"alpha": 1.5, "beta": 0.75}),
+                           ("ParametricSoftplus", {"alpha": 0.5, "beta": 2.0}),
+                           ("ImageScaler", {"scale": 0.25, "bias": [0.5, 1.0, -3.0]}),
+                           ("Crop", {"border": [1, 2, 0, 1]})):
+        write("former_" + op.lower(), [node(op, "x", **attributes)], [("x", x)], opset=9)
+    write("former_crop_size", [node("Crop", "x", border=[1, 2, 0, 1], scale=[2, 5])], [("x", x)],
+          opset=9)
+    write("former_dynamicslice", [node("DynamicSlice", "xsea")], [("x", x)],
+          [("s", S64([1, 0])), ("e", S64([5, 2])), ("a", S64([3, 1]))], opset=9)
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ import onnxruntime
 
 import beside
 from onnx_cases import CASES
+from onnx_converted import CONVERTED
 from onnx_graphs import GRAPHS
 from onnx_microsoft import MICROSOFT
 from onnx_rare import RARE
@@ -36,7 +37,8 @@ def varied(make_case):
 
 
 ROWS = {name: varied(make_case)
-        for name, make_case in {**CASES, **RARE, **GRAPHS, **MICROSOFT}.items()}
+        for name, make_case in {**CASES, **RARE, **GRAPHS, **MICROSOFT,
+                                     **CONVERTED}.items()}
 
 
 def model_of(case):

@@ -693,6 +693,14 @@ def main():
         ("w", np.arange(32, dtype=np.uint8).reshape(4, 1, 8)), ("s", weights(4, 1)),
         ("z", np.arange(4, dtype=np.uint8).reshape(4, 1)), ("g", weights(4)),
     ])
+    write("converted", [
+        helper.make_node("CropAndResize", list("xris"), ["c"], extrapolation_value=1.0, **own),
+        helper.make_node("Inverse", "c", "v", **own),
+        helper.make_node("UnfoldTensor", "v", "y", dim=2, size=2, **own),
+        node("Crop", "x", "z", border=[1, 0, 0, 1]),
+        helper.make_node("MurmurHash3", "i", "h", seed=3, **own),
+    ], [("x", F, [1, 2, 3, 4]), ("r", F, [2, 4]), ("i", TensorProto.INT32, [2])],
+        ["y", "z", ("h", TensorProto.UINT32, [2])], [("s", np.array([2, 2], np.int32))])
     learned = {"domain": "ai.onnx.ml"}
     write("trees", [
         node("Scaler", "x", "s", offset=[0.5, 0.5], scale=[2.0, 1.0], **learned),

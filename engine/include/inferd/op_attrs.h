@@ -488,6 +488,12 @@ struct ifd_trees_attrs {
     int32_t depth; /* steps to a leaf, at most */
 };
 
+/** hash: MurmurHash3 of 32 bits (x86) of each text's bytes, or of each number of 32 bits. inverse
+ *  has no attributes: of square matrices; that of a singular one is not finite. */
+struct ifd_hash_attrs {
+    int32_t seed; /* its bits */
+};
+
 #ifdef __cplusplus
 }
 #endif

@@ -44,9 +44,8 @@ void ifd_onnx_compress(struct ifd_onnx_call *call, int unused)
 
 /* ---- unique ---- */
 
-void ifd_onnx_unique(struct ifd_onnx_call *call, int unused)
+void ifd_onnx_unique(struct ifd_onnx_call *call, int is_microsoft)
 {
-    (void)unused;
     struct ifd_builder *b = call->b;
     const struct ifd_desc desc = *ifd_build_desc(b, call->input[0]);
     const bool has_axis = ifd_onnx_attr(call, "axis") != NULL;
@@ -54,7 +53,8 @@ void ifd_onnx_unique(struct ifd_onnx_call *call, int unused)
         has_axis ? ifd_build_axis(b, ifd_onnx_int(call, "axis", 0), desc.shape.rank) : 0;
     const struct ifd_unique_attrs attrs = {.axis = (int32_t)axis,
                                            .has_axis = has_axis,
-                                           .is_sorted = ifd_onnx_int(call, "sorted", 1) != 0};
+                                           .is_sorted =
+                                               ifd_onnx_int(call, "sorted", !is_microsoft) != 0};
     const struct ifd_desc output[5] = {{.dtype = desc.dtype}, s64, s64, s64, s64};
     uint32_t found[5];
     if (!ifd_onnx_is_found(call, found, 4)) {
@@ -62,7 +62,7 @@ void ifd_onnx_unique(struct ifd_onnx_call *call, int unused)
         ifd_onnx_cut(call, found[4], found, (const uint32_t[]){axis, 0, IFD_NONE, 0}, 4);
     }
     for (uint32_t i = 0; i < call->output_count; i++) {
-        call->output[i] = found[i];
+        call->output[i] = found[is_microsoft && i > 0 ? i + 1 : i]; /* not where the first one is */
     }
 }
 

@@ -90,12 +90,12 @@ static uint32_t thresholded(struct ifd_builder *b, uint32_t x, double alpha, dou
 const struct ifd_onnx_activation *ifd_onnx_activation(struct ifd_str name)
 {
     static const struct ifd_onnx_activation known[] = {
-        {"Affine", 2, false, {0}, affine},
+        {"Affine", 2, false, {1, 0}, affine},
         {"Elu", 1, true, {1}, elu},
         {"HardSigmoid", 2, true, {0.2, 0.5}, hard_sigmoid},
         {"LeakyRelu", 1, true, {0.01}, leaky_relu},
         {"Relu", 0, true, {0}, relu},
-        {"ScaledTanh", 2, false, {0}, scaled_tanh},
+        {"ScaledTanh", 2, false, {1, 1}, scaled_tanh},
         {"Sigmoid", 0, true, {0}, sigmoid},
         {"Softplus", 0, true, {0}, softplus},
         {"Softsign", 0, true, {0}, softsign},

@@ -177,7 +177,7 @@ uint32_t ifd_onnx_on_diagonal(struct ifd_builder *b, uint32_t x, uint32_t i, uin
 void ifd_onnx_compress(struct ifd_onnx_call *call, int unused);
 void ifd_onnx_non_max_suppression(struct ifd_onnx_call *call, int unused);
 void ifd_onnx_non_zero(struct ifd_onnx_call *call, int unused);
-void ifd_onnx_unique(struct ifd_onnx_call *call, int unused);
+void ifd_onnx_unique(struct ifd_onnx_call *call, int is_microsoft);
 
 /* text.c */
 void ifd_onnx_tf_idf(struct ifd_onnx_call *call, int unused);
@@ -249,6 +249,10 @@ void ifd_onnx_window_function(struct ifd_onnx_call *call, int which);
 void ifd_onnx_dft(struct ifd_onnx_call *call, int unused);
 void ifd_onnx_stft(struct ifd_onnx_call *call, int unused);
 void ifd_onnx_mel_weights(struct ifd_onnx_call *call, int unused);
+/** Windows of this size along an axis of x, the first at 0, each a step (1 or more) behind the one
+ *  before: [..., windows, size, ...]. At least one fits; x has a dimension fewer than it may. */
+uint32_t ifd_onnx_windows(struct ifd_builder *b, uint32_t x, uint32_t axis, int64_t size,
+                          int64_t step);
 
 /* losses.c */
 void ifd_onnx_negative_log_likelihood(struct ifd_onnx_call *call, int unused);
@@ -274,6 +278,8 @@ void ifd_onnx_quantized(struct ifd_onnx_call *call, int which); /* enum ifd_onnx
 void ifd_onnx_recurrent(struct ifd_onnx_call *call, int which); /* enum ifd_onnx_recurrent */
 void ifd_onnx_microsoft(struct ifd_onnx_call *call, int which); /* enum ifd_onnx_microsoft */
 void ifd_onnx_contrib(struct ifd_onnx_call *call, int which);   /* enum ifd_onnx_contrib */
+void ifd_onnx_converted(struct ifd_onnx_call *call, int which); /* enum ifd_onnx_converted */
+void ifd_onnx_former(struct ifd_onnx_call *call, int which);    /* enum ifd_onnx_former */
 /** How many ids the mask keeps in each of so many samples; 0 without a mask (microsoft.c). */
 uint32_t ifd_onnx_kept(struct ifd_onnx_call *call, uint32_t mask, int64_t samples);
 void ifd_onnx_ml(struct ifd_onnx_call *call, int which); /* enum ifd_onnx_ml */
@@ -417,6 +423,21 @@ enum ifd_onnx_contrib {
     IFD_ONNX_Q_EMBED_LAYER_NORMALIZATION,
     IFD_ONNX_RELATIVE_POSITION_BIAS,
     IFD_ONNX_SKIP_GROUP_NORM
+};
+
+enum ifd_onnx_converted {
+    IFD_ONNX_CROP_AND_RESIZE,
+    IFD_ONNX_INVERSE,
+    IFD_ONNX_MATMUL_16,
+    IFD_ONNX_MURMUR_HASH,
+    IFD_ONNX_UNFOLD
+};
+
+enum ifd_onnx_former {
+    IFD_ONNX_CROP,
+    IFD_ONNX_IMAGE_SCALER,
+    IFD_ONNX_PARAMETRIC_SOFTPLUS,
+    IFD_ONNX_SCALE
 };
 
 enum ifd_onnx_ml {

@@ -176,6 +176,37 @@ void ifd_onnx_dft(struct ifd_onnx_call *call, int unused)
     call->output[0] = ifd_build_swap(b, y, axis, rank - 2);
 }
 
+uint32_t ifd_onnx_windows(struct ifd_builder *b, uint32_t x, uint32_t axis, int64_t size,
+                          int64_t step)
+{
+    struct ifd_shape shape = ifd_build_desc(b, x)->shape;
+    struct ifd_desc list = {.dtype = IFD_S64, .shape = {.rank = 1}};
+    const int64_t count = (shape.dim[axis] - size) / step + 1;
+    if (__builtin_mul_overflow(count, size, &list.shape.dim[0]) ||
+        !ifd_desc_fits(&list, b->tensor_bytes)) {
+        return ifd_build_fail(b, IFD_TOO_LARGE, "%lld windows of %lld", (long long)count,
+                              (long long)size);
+    }
+    const size_t all = (size_t)list.shape.dim[0];
+    int64_t *from = ifd_arena_take_array(b->graph->arena, all, sizeof(*from));
+    if (!from) {
+        b->code = ifd_arena_fail(b->graph->arena, all * sizeof(*from), b->err);
+        return IFD_NONE;
+    }
+    for (size_t i = 0; i < all; i++) {
+        from[i] = (int64_t)i / size * step + (int64_t)i % size;
+    }
+    const struct ifd_gather_attrs along = {.axis = (int32_t)axis};
+    const uint32_t pick[2] = {x, ifd_build_list(b, from, (uint32_t)all)};
+    const uint32_t y = ifd_build_node(b, IFD_OP_GATHER, pick, 2, NULL, &along);
+    for (uint32_t d = shape.rank++; d > axis + 1; d--) {
+        shape.dim[d] = shape.dim[d - 1];
+    }
+    shape.dim[axis] = count;
+    shape.dim[axis + 1] = size;
+    return ifd_build_reshape(b, y, shape.dim, shape.rank);
+}
+
 /* Frames of a signal, times a window, as spectra. */
 void ifd_onnx_stft(struct ifd_onnx_call *call, int unused)
 {
@@ -195,19 +226,8 @@ void ifd_onnx_stft(struct ifd_onnx_call *call, int unused)
         return;
     }
     const int64_t frames = (shape.dim[1] - n) / step + 1;
-    int64_t *from = ifd_arena_take_array(b->graph->arena, (size_t)(frames * n), sizeof(*from));
-    if (!from) {
-        b->code = ifd_arena_fail(b->graph->arena, (size_t)(frames * n) * sizeof(*from), b->err);
-        return;
-    }
-    for (int64_t i = 0; i < frames * n; i++) {
-        from[i] = i / n * step + i % n;
-    }
-    const struct ifd_gather_attrs along = {.axis = 1};
-    const uint32_t pick[2] = {call->input[0], ifd_build_list(b, from, (uint32_t)(frames * n))};
     const int64_t dim[4] = {shape.dim[0], frames, n, parts};
-    uint32_t x =
-        ifd_build_reshape(b, ifd_build_node(b, IFD_OP_GATHER, pick, 2, NULL, &along), dim, 4);
+    uint32_t x = ifd_build_reshape(b, ifd_onnx_windows(b, call->input[0], 1, n, step), dim, 4);
     if (window != IFD_NONE) {
         const int64_t column[2] = {n, 1};
         x = ifd_build_binary(b, IFD_OP_MUL, x, ifd_build_reshape(b, window, column, 2));

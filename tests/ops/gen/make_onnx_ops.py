@@ -253,9 +253,23 @@ def det():
     file.write()
 
 
+def inverse():
+    file = File("inverse")
+    file.source = ort.SOURCE + " Inverse"
+    for shape in ((1, 1), (2, 2), (5, 5), (3, 4, 4), (2, 2, 3, 3)):
+        x = numbers(file.rng, "f32", shape) + 3 * np.eye(shape[-1], dtype=np.float32)
+        y, = ort.run("Inverse", [x], 1, domain="com.microsoft")
+        file.add(f"{list(shape)}", [Tensor("f32", data=x)], [Tensor("f32", data=y)],
+                 tolerance=SAMPLED)
+    x = np.array([[0, 2, 1], [0, 0, 3], [4, 1, 1]], np.float32)
+    y, = ort.run("Inverse", [x], 1, domain="com.microsoft")
+    file.add("pivots", [Tensor("f32", data=x)], [Tensor("f32", data=y)], tolerance=SAMPLED)
+    file.write()
+
+
 ALL = {f.__name__: f for f in (scatter_rows, bitwise_and, bitwise_or, bitwise_xor, right_shift,
                                   non_zero, unique, non_max_suppression, grid_sample, roi_align,
-                                  det)}
+                                  det, inverse)}
 
 if __name__ == "__main__":
     for op in sys.argv[1:] or ALL:

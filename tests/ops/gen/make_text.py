@@ -178,8 +178,30 @@ def ngrams():
     file.write()
 
 
+def hash():
+    file = File("hash")
+    file.source = ort.SOURCE + " MurmurHash3"
+    words = np.array(["", "a", "ab", "abc", "abcd", "Grüße, 世界", "x" * 33], object)
+    for seed in (0, 1, -7):
+        for is_positive, to in ((0, "s32"), (1, "u32")):
+            file.add(f"texts, seed {seed}, {to}", [texts(words)],
+                     [Tensor(to, hashed(words, seed, is_positive))],
+                     {"seed": seed})
+        x = file.rng.integers(-2**31, 2**31, (2, 3)).astype(np.int32)
+        file.add(f"numbers, seed {seed}", [Tensor("s32", x)],
+                 [Tensor("u32", hashed(x, seed, 1))], {"seed": seed})
+    x = np.array([0, 1, 2**32 - 1], np.uint32)
+    file.add("u32", [Tensor("u32", x)], [Tensor("s32", hashed(x, 5, 0))], {"seed": 5})
+    file.write()
+
+
+def hashed(x, seed, is_positive):
+    return ort.run("MurmurHash3", [x], 1, domain="com.microsoft", seed=seed,
+                   positive=is_positive)[0]
+
+
 ALL = {f.__name__: f for f in (text_case, text_join, text_cast, text_match, text_count, text_split,
-                                  ngrams)}
+                                  ngrams, hash)}
 
 if __name__ == "__main__":
     for op in sys.argv[1:] or ALL:
