@@ -6,8 +6,6 @@
 
 #include <string.h>
 
-#define LOOP_NS ((uint64_t)10000000000) /* of a run without a deadline */
-
 /* Where an input comes from: a constant (an aligned copy), or a slot of the binding. */
 struct source {
     const void *constant;
@@ -320,7 +318,7 @@ static enum ifd_code run_loop(const struct ifd_partition *self, const struct ifd
     void **input = gather_ports(self, outer);
     bool more = true;
     if (binding.deadline_ns == 0) {
-        binding.deadline_ns = outer->now_ns() + LOOP_NS;
+        binding.deadline_ns = outer->now_ns() + IFD_LOOP_NS;
     }
     enum ifd_code code = goes_on(self, &binding, input, &more, err);
     for (uint64_t turns = 0; code == IFD_OK && more; turns++) {

@@ -6,6 +6,9 @@
 
 #include "engine/plan/plan.h"
 
+/** Time of a loop in a run without a deadline. */
+#define IFD_LOOP_NS ((uint64_t)10000000000)
+
 /** Runs, describes and releases what ifd_control_compile makes. The registry does not have it. */
 extern const struct ifd_backend ifd_control_backend;
 

@@ -13,7 +13,8 @@ struct ifd_chunk {
 struct ifd_callers {
     const struct ifd_io *io;
     uint32_t count;
-    int64_t batch; /* sum of theirs */
+    int64_t batch;        /* sum of theirs */
+    uint64_t deadline_ns; /* the latest of theirs; 0: loops have IFD_LOOP_NS */
 };
 
 /** Does no caller want the results any more? context: struct ifd_callers. */

@@ -3,6 +3,7 @@
 #include "engine/exec/exec_impl.h"
 
 #include "engine/base/clock.h"
+#include "engine/exec/control.h"
 
 /* There are counters for the steps of the first executable. A partition that has other steps at
  * another batch size is not counted. */
@@ -41,7 +42,7 @@ static enum ifd_code run_on_host(struct ifd_instance *instance,
         .team = team,
         .step_ns = counters_of(instance, table->executable, p),
         .now_ns = ifd_monotonic_ns,
-        .deadline_ns = callers->io->deadline_ns,
+        .deadline_ns = callers->deadline_ns,
         .texts = &instance->texts.base,
         .is_over = ifd_callers_are_gone,
         .is_over_context = callers,
@@ -119,10 +120,28 @@ static enum ifd_code run_chunk(struct ifd_instance *instance, struct ifd_instanc
     return code;
 }
 
+/* A run goes on while one of its callers waits. 0: all have the default, which counts from the first
+ * turn of a loop. */
+static uint64_t latest_deadline(const struct ifd_io *io, uint32_t io_count)
+{
+    uint64_t latest_ns = 0;
+    uint32_t defaults = 0;
+    for (uint32_t i = 0; i < io_count; i++) {
+        latest_ns = io[i].deadline_ns > latest_ns ? io[i].deadline_ns : latest_ns;
+        defaults += io[i].deadline_ns == 0;
+    }
+    if (defaults == 0 || latest_ns == 0) {
+        return latest_ns;
+    }
+    const uint64_t default_ns = ifd_monotonic_ns() + IFD_LOOP_NS;
+    return default_ns > latest_ns ? default_ns : latest_ns;
+}
+
 static enum ifd_code run_bound(struct ifd_instance *instance, const struct ifd_io *io,
                                uint32_t io_count, struct ifd_err *err)
 {
-    struct ifd_callers callers = {.io = io, .count = io_count};
+    struct ifd_callers callers = {
+        .io = io, .count = io_count, .deadline_ns = latest_deadline(io, io_count)};
     if (instance->populates) { /* what never runs takes no memory */
         ifd_populate_pages(instance->arena, instance->table[0].executable->plan.arena_bytes);
         instance->populates = false;

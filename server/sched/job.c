@@ -29,7 +29,7 @@ static bool same_sample(const struct ifd_tensor *a, const struct ifd_tensor *b)
 
 bool ifd_job_fits(const struct ifd_job *a, const struct ifd_job *b)
 {
-    if (a->step_ns || b->step_ns) {
+    if (a->is_alone || b->is_alone) {
         return false;
     }
     for (uint32_t i = 0; i < a->input_count; i++) {

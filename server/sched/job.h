@@ -28,6 +28,7 @@ struct ifd_job {
     bool lower_at_deadline;   /* or runs after all others (timeout_action DELAY) */
     uint64_t run_deadline_ns; /* when loops of its run have to end; 0: the engine's limit */
     atomic_bool is_unwanted;  /* the client is gone: a loop of the run ends. Set by any thread */
+    bool is_alone;            /* shares no run */
     /* The run is measured, alone: room for the time of each step of the plan. NULL: it is not. */
     uint64_t *step_ns;
     uint32_t step_count;
@@ -53,7 +54,7 @@ void *ifd_job_memory(struct ifd_job *job, size_t bytes,
                      const struct ifd_alloc *alloc) IFD_NODISCARD;
 
 /** True if two jobs may share a run: same types and shapes, except the first dimension, and neither
- *  is measured. */
+ *  is to run alone. */
 bool ifd_job_fits(const struct ifd_job *a, const struct ifd_job *b);
 
 #endif

@@ -211,11 +211,17 @@ static struct service_job *make_job(struct ifd_service *service, struct ifd_infe
         .lower_at_deadline = !terms.rejects,
         /* the server's default bounds waiting */
         .run_deadline_ns = terms.rejects && !terms.is_default ? terms.deadline_ns : 0,
+        .is_alone = request->step_ns != NULL,
         .step_ns = request->step_ns,
         .step_count = request->step_count,
         .memory = job->job.memory,
         .memory_bytes = job->job.memory_bytes,
     };
+    /* Where a loop may still turn then, it has to end for this request and for no other. */
+    if (job->job.run_deadline_ns > 0 && version->engine &&
+        ifd_model_info(version->engine)->has_loops) {
+        job->job.is_alone = true;
+    }
     request->service_private = job;
     service->deadlines += job->job.deadline_ns > 0;
     return job;

@@ -296,8 +296,8 @@ struct ifd_io {
     struct ifd_tensor *output;
     const bool *output_wanted; /* NULL: all */
     int64_t batch;             /* ≥ 1; 1 for models without a batch dimension */
-    /** Monotonic: a loop that still turns then ends the run with DEADLINE. 0: when it has turned
-     *  for 10 s. */
+    /** Monotonic: a loop that still turns then ends the run with DEADLINE, if that is so for every
+     *  caller of a batch. 0: when it has turned for 10 s. */
     uint64_t deadline_ns;
     /** Asked between the turns of loops and the parts of a run; true: the run ends with CANCELLED,
      *  if that is so for every caller of a batch. NULL: never. */

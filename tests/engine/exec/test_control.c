@@ -39,6 +39,24 @@ static bool is_over(const void *context)
     return ++f->asked == f->answered;
 }
 
+/* Two requests in one run of begin_constant_loop. */
+static enum ifd_code run_two(struct fixture *f, uint64_t first_ns, uint64_t second_ns)
+{
+    struct ifd_tensor out[2] = {{0}};
+    const struct ifd_tensor x = tensor(IFD_F32, SHAPE(1, 2), f->x, sizeof(f->x));
+    const struct ifd_io io[2] = {
+        {.input = &x, .output = &out[0], .batch = 1, .deadline_ns = first_ns},
+        {.input = &x, .output = &out[1], .batch = 1, .deadline_ns = second_ns},
+    };
+    const enum ifd_code code = ifd_instance_run(f->m.instance, io, 2, &f->err);
+    for (int k = 0; k < 2 && code == IFD_OK; k++) {
+        const float *y = out[k].data;
+        EXPECT_CLOSE(y[0], f->x[0] + 3, 0);
+        EXPECT_CLOSE(y[1], f->x[1] + 3, 0);
+    }
+    return code;
+}
+
 /* Inputs: flag or n, then x. */
 static enum ifd_code run(struct fixture *f, bool has_flag)
 {
@@ -185,6 +203,23 @@ static void begin_loop(struct fixture *f, int32_t step)
     graph_model_plan(&f->m, 0);
 }
 
+/* y = x + a, of a loop that no input decides: requests share its runs. */
+static void begin_constant_loop(struct fixture *f, int32_t step)
+{
+    static const float ones[2] = {1, 1};
+    begin(f);
+    const struct ifd_loop_attrs attrs = {condition(f), body(f, step)};
+    struct ifd_graph *g = &f->m.model->graph;
+    const uint32_t input[] = {number(g, 0), test_graph_constant(g, "a", SHAPE(2), ones),
+                              test_graph_constant(g, "b", SHAPE(2), ones), number(g, 3)};
+    const uint32_t output[] = {scalar(g, IFD_S32, "turns"), test_graph_f32(g, "a", SHAPE(2)),
+                               test_graph_f32(g, "b", SHAPE(2))};
+    REQUIRE_OK(add(g, IFD_OP_LOOP, &attrs, input, 4, output, 3, &f->err), &f->err);
+    const uint32_t x = test_graph_f32(g, "x", SHAPE(1, 2));
+    test_graph_io(g, x, test_graph_op2(g, IFD_OP_ADD, x, output[1], "y"));
+    graph_model_plan(&f->m, 2);
+}
+
 /* ---- cases ---- */
 
 static void a_condition_chooses_a_branch(void)
@@ -236,6 +271,20 @@ static void a_loop_without_end_ends_at_the_deadline(void)
     EXPECT_HAS(f.err.text, "a loop has made 0 turns when its time is over");
     f.n = 0;
     REQUIRE_OK(run(&f, false), &f.err);
+    end(&f);
+}
+
+static void a_shared_loop_goes_on_while_one_request_has_time(void)
+{
+    static const uint64_t past = 1, future = UINT64_MAX;
+    const uint64_t has_time[][2] = {{past, future}, {future, past}, {past, 0},
+                                    {0, past},      {future, 0},    {0, 0}};
+    struct fixture f;
+    begin_constant_loop(&f, 1);
+    for (size_t i = 0; i < sizeof(has_time) / sizeof(has_time[0]); i++) {
+        REQUIRE_OK(run_two(&f, has_time[i][0], has_time[i][1]), &f.err);
+    }
+    EXPECT_CODE(run_two(&f, past, past + 1), IFD_DEADLINE, &f.err);
     end(&f);
 }
 
@@ -312,6 +361,7 @@ int main(int argc, char **argv)
         T(a_branch_may_be_empty),
         T(a_loop_turns_as_often_as_its_condition_says),
         T(a_loop_without_end_ends_at_the_deadline),
+        T(a_shared_loop_goes_on_while_one_request_has_time),
         T(a_loop_ends_when_nobody_waits_for_it),
         T(graphs_that_do_not_fit_are_refused),
         T(every_failed_allocation_is_reported),
