@@ -114,17 +114,23 @@ static bool is_late(const struct ifd_job *job, uint64_t now_ns)
     return job->deadline_ns && now_ns >= job->deadline_ns && !job->lower_at_deadline;
 }
 
+/* Jobs that one decision looks at, for all shapes together. Where the first finds no end of the
+ * queue, the model cannot keep up: those that were found need not wait for others. */
+#define LOOK_MAX 2048
+
 /* Lists what may run with lead, in the order of running. Skips jobs past their deadline that must
  * not run: the loop removes them. Jobs that do not fit wait for a run of their own; where none may
- * overtake, the first of them ends the list. */
+ * overtake, the first of them ends the list. *left: of LOOK_MAX. */
 static uint32_t look(const struct ifd_queue *queue, struct ifd_job *lead, uint64_t now_ns,
-                     struct ifd_job **job, struct ifd_batch_item *item)
+                     struct ifd_job **job, struct ifd_batch_item *item, uint32_t *left)
 {
     uint32_t count = 0;
+    int64_t total = 0;
     uint32_t limit = queue->rules.is_dynamic ? IFD_BATCH_ITEMS_MAX : 1;
     bool goes_on = true;
-    for (struct ifd_job *at = lead; at && goes_on && count < limit; at = at->next) {
+    for (struct ifd_job *at = lead; at && goes_on && count<limit && * left> 0; at = at->next) {
         const bool fits = at == lead || ifd_job_fits(lead, at);
+        --*left;
         if (is_late(at, now_ns) || (!fits && !queue->rules.in_order)) {
             continue;
         }
@@ -132,7 +138,8 @@ static uint32_t look(const struct ifd_queue *queue, struct ifd_job *lead, uint64
         item[count] = (struct ifd_batch_item){
             .batch = at->batch, .queued_ns = at->queued_ns, .fits_first = fits};
         count++;
-        goes_on = fits;
+        total += at->batch;
+        goes_on = fits && total < queue->rules.max_batch;
     }
     return count;
 }
@@ -161,15 +168,17 @@ struct ifd_batch_choice ifd_queue_choose(const struct ifd_queue *queue, struct i
     const bool is_hurried = queue->is_closed || queue->is_hurried;
     const uint32_t most = rules->is_dynamic && !rules->in_order ? SHAPES_MAX : 1;
     struct ifd_batch_choice choice = {.wait_until_ns = UINT64_MAX};
-    uint32_t leads = 0;
-    for (struct ifd_job *at = queue->first; at && leads < most && choice.take == 0; at = at->next) {
+    uint32_t leads = 0, left = LOOK_MAX;
+    for (struct ifd_job *at = queue->first; at && leads < most && left > 0 && choice.take == 0;
+         at = at->next) {
         if (is_late(at, now_ns) || fits_any(at, lead, leads)) {
             continue;
         }
         lead[leads++] = at;
-        const uint32_t count = look(queue, at, now_ns, job, item);
+        const uint32_t count = look(queue, at, now_ns, job, item, &left);
+        const bool is_endless = leads == 1 && left == 0;
         const struct ifd_batch_choice own =
-            ifd_batch_choose(rules, item, count, now_ns, is_hurried);
+            ifd_batch_choose(rules, item, count, now_ns, is_hurried || at->is_alone || is_endless);
         choice.take = own.take;
         if (own.take == 0 && own.wait_until_ns < choice.wait_until_ns) {
             choice.wait_until_ns = own.wait_until_ns;

@@ -245,6 +245,51 @@ static void in_order_the_one_behind_another_shape_waits_too(void)
     }
 }
 
+static void request_that_is_to_run_alone_waits_for_no_others(void)
+{
+    const struct ifd_batch_rules endless = {
+        .is_dynamic = true, .max_batch = 8, .max_delay_ns = UINT64_MAX};
+    struct fixture f;
+    struct ifd_job *taken[IFD_BATCH_ITEMS_MAX];
+    begin(&f, &endless);
+    f.job[1].is_alone = true;
+    push(&f, 0);
+    push(&f, 1);
+    REQUIRE(take(&f, taken) == 1);
+    EXPECT(taken[0] == &f.job[1]);
+    EXPECT_INT(take(&f, taken), 0);
+}
+
+/* The last fits the first, but lies too far behind: what is there need not wait. */
+static void a_decision_looks_at_a_part_of_a_long_queue(void)
+{
+    enum { COUNT = 16000 };
+    static struct ifd_job job[COUNT];
+    static struct ifd_tensor tensor[COUNT];
+    static char byte;
+    const struct ifd_batch_rules endless = {
+        .is_dynamic = true, .max_batch = 8, .max_delay_ns = UINT64_MAX};
+    struct fixture f;
+    struct ifd_job *taken[IFD_BATCH_ITEMS_MAX];
+    begin(&f, &endless);
+    f.queue.common.capacity = COUNT;
+    for (int i = 0; i < COUNT; i++) {
+        const int64_t width = i == 1 || i == COUNT - 1 ? 0 : i; /* as the first */
+        tensor[i] = (struct ifd_tensor){
+            .dtype = IFD_F32, .shape = {.rank = 2, .dim = {1, width}}, .data = &byte};
+        job[i] = (struct ifd_job){.batch = 1, .input = &tensor[i], .input_count = 1};
+        REQUIRE_OK(ifd_queue_push(&f.queue, &job[i], NULL), NULL);
+    }
+    REQUIRE(take(&f, taken) == 2);
+    EXPECT(taken[0] == &job[0] && taken[1] == &job[1]);
+    REQUIRE(take(&f, taken) == 1);
+    EXPECT(taken[0] == &job[2]);
+    for (int i = 3; i < COUNT - 1000; i++) {
+        EXPECT(ifd_queue_remove(&f.queue, &job[i]));
+    }
+    EXPECT_INT(take(&f, taken), 0); /* it sees all that are left */
+}
+
 /* The first waits for its delay; two of another shape fill a batch meanwhile. */
 static void a_shape_whose_batch_is_full_does_not_wait_for_another(void)
 {
@@ -265,14 +310,13 @@ static void a_shape_whose_batch_is_full_does_not_wait_for_another(void)
     REQUIRE(take(&f, taken) == 2);
 }
 
-/* Whoever shared it would be measured, too. */
-static void measured_run_is_not_shared(void)
+/* One that is measured, or whose loop may have to end before those of others. */
+static void request_that_is_to_run_alone_shares_no_run(void)
 {
     struct fixture f;
     struct ifd_job *taken[IFD_BATCH_ITEMS_MAX];
-    uint64_t step_ns[1];
     begin(&f, &together);
-    f.job[1].step_ns = step_ns;
+    f.job[1].is_alone = true;
     for (int i = 0; i < 4; i++) {
         push(&f, i);
     }
@@ -389,8 +433,10 @@ int main(int argc, char **argv)
         T(waiting_requests_leave_together),
         T(requests_of_other_shapes_do_not_share),
         T(in_order_the_one_behind_another_shape_waits_too),
+        T(request_that_is_to_run_alone_waits_for_no_others),
+        T(a_decision_looks_at_a_part_of_a_long_queue),
         T(a_shape_whose_batch_is_full_does_not_wait_for_another),
-        T(measured_run_is_not_shared),
+        T(request_that_is_to_run_alone_shares_no_run),
         T(removed_request_never_runs),
         T(late_request_expires),
         T(late_request_is_not_run_before_it_expires),
