@@ -378,7 +378,7 @@ static int64_t shared_samples(const struct ifd_shapes_of *shapes, const struct i
                               uint32_t io_count)
 {
     int64_t samples = 0;
-    if (!shapes->model->info.batch_is_free || shapes->never_shares || shapes->max_batch < 2) {
+    if (!shapes->model->info.batch_is_free || shapes->max_batch < 2) {
         return 0;
     }
     for (uint32_t k = 0; k < io_count; k++) {
@@ -400,8 +400,27 @@ static enum ifd_code look_up(struct ifd_shapes_of *shapes, const struct ifd_io *
     return code == IFD_OK && !*ret && adds ? ifd_variant_add(shapes, NULL, ret, err) : code;
 }
 
-/* The variant of several requests. Where one alone has a variant of its own, they cannot share one:
- * none is planned for each batch anew. */
+/* Where many shapes in a row could not be shared, not every request pays for another trial. */
+#define REFUSALS_MAX 6
+
+static bool tries_to_share(struct ifd_shapes_of *shapes)
+{
+    const uint32_t one_in = 1u << shapes->refusals;
+    return shapes->chances++ % one_in == 0;
+}
+
+/* Notes how a trial ended. Too little memory says nothing about other shapes. */
+static void note_trial(struct ifd_shapes_of *shapes, enum ifd_code code)
+{
+    if (code == IFD_INVALID && shapes->refusals < REFUSALS_MAX) {
+        shapes->refusals++;
+    } else if (code == IFD_OK) {
+        shapes->refusals = 0;
+    }
+}
+
+/* The variant of several requests. Where one alone has a variant of its own after a trial, they
+ * cannot share one: none is planned for each batch anew. */
 static enum ifd_code share_first(struct ifd_shapes_of *shapes, const struct ifd_io *io,
                                  struct ifd_variant **ret, struct ifd_err *err)
 {
@@ -410,14 +429,42 @@ static enum ifd_code share_first(struct ifd_shapes_of *shapes, const struct ifd_
     if (code == IFD_OK && !*ret) {
         code = look_up(shapes, io, false, false, &own, err);
     }
-    if (code == IFD_OK && own) {
+    if (code != IFD_OK || *ret) {
+        return code;
+    }
+    if ((own && own->shares_not) || !tries_to_share(shapes)) {
         return ifd_fail(err, IFD_TOO_LARGE, "requests of these shapes share no run");
     }
-    return code == IFD_OK && !*ret ? look_up(shapes, io, true, true, ret, err) : code;
+    return look_up(shapes, io, true, true, ret, err);
 }
 
-/* Requests of equal shapes share a variant with a batch. One that cannot be shared in its shapes,
- * or would take too much memory, has a variant of its own, which is there the next time. */
+/* Of one request: the variant that it could share with others; else its own. What cannot be shared
+ * in these shapes, or would take too much memory, is not tried again. */
+static enum ifd_code find_first(struct ifd_shapes_of *shapes, const struct ifd_io *io,
+                                bool may_share, struct ifd_variant **ret, struct ifd_err *err)
+{
+    enum ifd_code shared = IFD_OK, code = look_up(shapes, io, false, false, ret, err);
+    if (code != IFD_OK || (*ret && (!may_share || (*ret)->shares_not))) {
+        return code;
+    }
+    if (may_share) {
+        code = look_up(shapes, io, true, false, ret, err);
+        if (code == IFD_OK && !*ret && tries_to_share(shapes)) {
+            code = shared = look_up(shapes, io, true, true, ret, err);
+            note_trial(shapes, shared);
+        }
+    }
+    const bool is_too_large = code == IFD_TOO_LARGE || (code == IFD_NOMEM && shapes->is_denied);
+    if (*ret || (code != IFD_OK && code != IFD_INVALID && !is_too_large)) {
+        return code;
+    }
+    code = look_up(shapes, io, false, true, ret, err);
+    if (code == IFD_OK) {
+        (*ret)->shares_not = shared != IFD_OK;
+    }
+    return code;
+}
+
 static enum ifd_code choose_first(struct ifd_shapes_of *shapes, const struct ifd_io *io,
                                   uint32_t io_count, struct ifd_err *err)
 {
@@ -431,20 +478,8 @@ static enum ifd_code choose_first(struct ifd_shapes_of *shapes, const struct ifd
     if (!may_share && !is_alone) {
         return ifd_fail(err, IFD_INVALID, "%u requests in one run, expected 1", io_count);
     }
-    enum ifd_code code = IFD_OK;
-    if (is_alone) {
-        code = look_up(shapes, io, false, false, &found, err);
-    }
-    if (code == IFD_OK && !found && may_share) {
-        code = is_alone ? look_up(shapes, io, true, true, &found, err)
-                        : share_first(shapes, io, &found, err);
-    }
-    const enum ifd_code shared = code;
-    const bool is_too_large = code == IFD_TOO_LARGE || (code == IFD_NOMEM && shapes->is_denied);
-    if (is_alone && !found && (code == IFD_OK || code == IFD_INVALID || is_too_large)) {
-        code = look_up(shapes, io, false, true, &found, err);
-        shapes->never_shares = shapes->never_shares || (code == IFD_OK && shared == IFD_INVALID);
-    }
+    const enum ifd_code code = is_alone ? find_first(shapes, io, may_share, &found, err)
+                                        : share_first(shapes, io, &found, err);
     shapes->present = code == IFD_OK ? found->link : (struct ifd_link){0};
     return code;
 }

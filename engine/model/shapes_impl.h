@@ -23,7 +23,8 @@ struct ifd_variant {
     uint8_t *key; /* what is read (chain.c) */
     size_t key_bytes;
     size_t bytes;
-    uint64_t used; /* number of the step that used it last */
+    bool shares_not; /* of one request: a shared one was tried in its shapes */
+    uint64_t used;   /* number of the step that used it last */
 };
 
 struct ifd_shapes_of {
@@ -34,7 +35,8 @@ struct ifd_shapes_of {
     struct ifd_input_shape *asked; /* per input: of the variant that is being made */
     uint32_t max_batch;
     bool is_shared;      /* it is for any number of samples up to max_batch */
-    bool never_shares;   /* samples were found not to be independent in some shape */
+    uint32_t refusals;   /* trials in a row that found no shared variant; at most 6 */
+    uint32_t chances;    /* requests that might have begun a trial */
     bool is_denied;      /* hold_shapes refused memory in the present run */
     struct ifd_buf key;  /* of what runs next; begins with the shapes of the inputs */
     size_t shapes_bytes; /* of that beginning */

@@ -617,6 +617,12 @@ def main():
     write("open_counted", counted, [("x", F, ["n", "w"])], ["y"])
     counted = counted[:2] + [node("Squeeze", "f", "q"), node("Pow", "xq")]
     write("open_powers", counted, [("x", F, ["n", "w"])], ["y"])
+    # from 100 columns on with the number of samples: min(n, max(1, w - 99))
+    write("open_counted_wide", [
+        node("Shape", "x", "n", end=1), node("Shape", "x", "w", start=1), node("Sub", "wa", "d"),
+        node("Max", "do", "m"), node("Min", "nm", "k"), node("Cast", "k", "f", to=F),
+        node("Mul", "xf"),
+    ], [("x", F, ["n", "w"])], ["y"], [("a", ints(99)), ("o", ints(1))])
     write(
         "open_time",
         [node("RNN", "xwr", hidden_size=1)],

@@ -453,6 +453,51 @@ static void what_is_computed_with_the_number_of_samples_is_not_shared(void)
     }
 }
 
+/* Requests of one sample and this width, alone or two in a run, of open_counted_wide. */
+static enum ifd_code run_wide(struct model_file *f, uint32_t count, int64_t width)
+{
+    static const float twos[400] = {2};
+    struct ifd_tensor in[2], out[2] = {{0}};
+    struct ifd_io io[2];
+    for (uint32_t k = 0; k < count; k++) {
+        in[k] = (struct ifd_tensor){.dtype = IFD_F32,
+                                    .shape = SHAPE(1, width),
+                                    .data = (void *)(uintptr_t)twos,
+                                    .bytes = (size_t)width * sizeof(float),
+                                    .capacity = sizeof(twos)};
+        io[k] = (struct ifd_io){.input = &in[k], .output = &out[k], .batch = 1};
+    }
+    const enum ifd_code code = ifd_instance_run(f->instance, io, count, &f->err);
+    for (uint32_t k = 0; k < count && code == IFD_OK; k++) {
+        EXPECT_CLOSE(*(const float *)out[k].data, 2, 0);
+    }
+    return code;
+}
+
+/* However many came before. */
+static void shapes_that_cannot_be_shared_do_not_keep_others_from_it(void)
+{
+    struct model_file f;
+    model_file_begin(&f, ONNX "open_counted_wide.onnx", &(struct model_file_options){.batch = 4});
+    EXPECT(f.info->has_open_dims && f.info->batch_is_free);
+    REQUIRE_OK(run_wide(&f, 1, 200), &f.err);
+    EXPECT_CODE(run_wide(&f, 2, 200), IFD_TOO_LARGE, &f.err);
+    REQUIRE_OK(run_wide(&f, 1, 5), &f.err);
+    REQUIRE_OK(run_wide(&f, 1, 5), &f.err);
+    REQUIRE_OK(run_wide(&f, 2, 5), &f.err);
+    for (int64_t width = 201; width < 400; width++) {
+        REQUIRE_OK(run_wide(&f, 1, width), &f.err);
+    }
+    uint32_t alone = 0;
+    while (run_wide(&f, 2, 6) != IFD_OK && alone < 1000) {
+        REQUIRE_OK(run_wide(&f, 1, 6), &f.err);
+        alone++;
+    }
+    REQUIRE_OK(run_wide(&f, 2, 6), &f.err);
+    EXPECT(alone > 0 && alone <= 64);
+    model_file_end(&f);
+}
+
 static enum ifd_code run_4_3_together(struct model_file *f)
 {
     static const int64_t size[2][2] = {{1, 3}, {3, 3}};
@@ -504,6 +549,7 @@ int main(int argc, char **argv)
         T(a_shared_plan_that_is_too_large_is_not_made_for_each_batch),
         T(requests_share_no_run_where_samples_depend_on_each_other),
         T(what_is_computed_with_the_number_of_samples_is_not_shared),
+        T(shapes_that_cannot_be_shared_do_not_keep_others_from_it),
         T(every_failed_allocation_of_a_shared_run_is_reported),
         T(every_failed_allocation_is_reported),
     };
