@@ -120,8 +120,8 @@ static enum ifd_code run_chunk(struct ifd_instance *instance, struct ifd_instanc
     return code;
 }
 
-/* A run goes on while one of its callers waits. 0: all have the default, which counts from the first
- * turn of a loop. */
+/* A run goes on while one of its callers waits. 0: all have the default, which counts from the
+ * first turn of a loop. */
 static uint64_t latest_deadline(const struct ifd_io *io, uint32_t io_count)
 {
     uint64_t latest_ns = 0;
