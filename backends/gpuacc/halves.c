@@ -5,6 +5,11 @@
 
 #include <string.h>
 
+/* Results of the first layers, if they are images of few channels, stay f32. They are sums of few
+ * numbers, so that their rounding errors hardly cancel, and all further layers amplify them. */
+#define WIDE_LAYERS   3
+#define WIDE_CHANNELS 16
+
 /* Its kernels load and store what common.cl calls reals. */
 static bool converts(const void *context, uint32_t n)
 {
@@ -32,6 +37,35 @@ static bool moves(const void *context, uint32_t n)
            driver == &ifd_gpu_driver_space_depth || driver == &ifd_gpu_driver_resize_nearest;
 }
 
+static bool is_layer(enum ifd_op op)
+{
+    return op == IFD_OP_CONV2D || op == IFD_OP_DEPTHWISE_CONV2D || op == IFD_OP_TRANSPOSE_CONV2D;
+}
+
+static bool has_few_channels(const struct ifd_shape *shape)
+{
+    return shape->rank == 4 && shape->dim[3] <= WIDE_CHANNELS;
+}
+
+/* depth: of values, layers before them; zeros. */
+static void keep_first_layers(const struct ifd_partition_view *view, uint32_t *depth, bool *is_half)
+{
+    for (uint32_t n = 0; n < view->node_count; n++) {
+        const struct ifd_partition_node *node = &view->node[n];
+        uint32_t layers = 0;
+        for (uint32_t i = 0; i < node->view.input_count; i++) {
+            const uint32_t v = node->input_value[i];
+            layers = v != IFD_NO_VALUE && depth[v] > layers ? depth[v] : layers;
+        }
+        layers += is_layer(node->view.op);
+        for (uint32_t i = 0; i < node->view.output_count; i++) {
+            const uint32_t v = node->output_value[i];
+            depth[v] = layers;
+            is_half[v] = layers > WIDE_LAYERS || !has_few_channels(&view->value[v].desc.shape);
+        }
+    }
+}
+
 enum ifd_code ifd_gpu_choose_halves(struct ifd_gpu_lowering *lowering, struct ifd_err *err)
 {
     struct ifd_lowering *base = &lowering->base;
@@ -39,11 +73,13 @@ enum ifd_code ifd_gpu_choose_halves(struct ifd_gpu_lowering *lowering, struct if
         .dtype = IFD_F16, .context = lowering, .converts = converts, .moves = moves};
     const uint32_t values = base->view->value_count;
     bool *is_half = ifd_low_params(base, values, sizeof(*is_half));
+    uint32_t *depth = ifd_low_params(base, values, sizeof(*depth));
     uint32_t count = 0;
-    if (!is_half) {
+    if (!is_half || !depth) {
         return ifd_arena_fail(base->arena, 0, err);
     }
     memset(is_half, true, values * sizeof(*is_half));
+    keep_first_layers(base->view, depth, is_half);
     const enum ifd_code code = ifd_low_narrow_values(base, &narrow, is_half, &count, err);
     lowering->precision = count > 0 ? IFD_PRECISION_FP16 : lowering->precision;
     return code;

@@ -49,16 +49,22 @@ bool ifd_gpu_layer_takes(const struct ifd_node_view *node, int32_t activation,
     return true;
 }
 
+static bool may_round(const struct ifd_gpu_lowering *lowering, const struct ifd_node_view *node)
+{
+    return lowering->base.view->precision == IFD_PRECISION_FP16 && node->output[0].dtype == IFD_F32;
+}
+
 bool ifd_gpu_has_f16_weights(const struct ifd_gpu_lowering *lowering,
                              const struct ifd_node_view *node)
 {
-    return lowering->base.view->precision == IFD_PRECISION_FP16 && node->output[0].dtype == IFD_F32;
+    return may_round(lowering, node) &&
+           ifd_gpu_elements(&node->input[1].desc->shape) > IFD_GPU_F32_WEIGHTS;
 }
 
 void ifd_gpu_define_sums(struct ifd_gpu_lowering *lowering, const struct ifd_node_view *node,
                          struct ifd_gpu_call *call)
 {
-    if (lowering->device->sums_fp16 && ifd_gpu_has_f16_weights(lowering, node)) {
+    if (lowering->device->sums_fp16 && may_round(lowering, node)) {
         ifd_gpu_define(call, "#define SUMS16\n");
         lowering->precision = IFD_PRECISION_FP16;
     }

@@ -11,6 +11,10 @@
 bool ifd_gpu_layer_takes(const struct ifd_node_view *node, int32_t activation,
                          struct ifd_err *reason);
 
+/** Layers with so few weights or fewer keep them in f32: they are 2 KB at most, and of the first
+ *  layers of a network, whose rounding errors all others amplify. */
+#define IFD_GPU_F32_WEIGHTS 512
+
 /** Are the weights of an f32 layer stored in half precision, as the model's owner allows? */
 bool ifd_gpu_has_f16_weights(const struct ifd_gpu_lowering *lowering,
                              const struct ifd_node_view *node);
