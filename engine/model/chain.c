@@ -373,6 +373,16 @@ static void begin_run(struct ifd_shapes_of *shapes, const struct ifd_io *io)
     ifd_kept_clear(&shapes->kept);
 }
 
+/* Files may give the first dimensions of inputs names of their own. */
+static bool has_one_batch(const struct ifd_model_info *info, const struct ifd_io *io)
+{
+    bool is_one = true;
+    for (uint32_t i = 0; i < info->input_count; i++) {
+        is_one = is_one && io->input[i].shape.rank > 0 && io->input[i].shape.dim[0] == io->batch;
+    }
+    return is_one;
+}
+
 /* Samples in all if the requests can share a variant, else 0. */
 static int64_t shared_samples(const struct ifd_shapes_of *shapes, const struct ifd_io *io,
                               uint32_t io_count)
@@ -382,7 +392,8 @@ static int64_t shared_samples(const struct ifd_shapes_of *shapes, const struct i
         return 0;
     }
     for (uint32_t k = 0; k < io_count; k++) {
-        if (io[k].batch < 1 || io[k].batch > (int64_t)shapes->max_batch - samples) {
+        if (io[k].batch < 1 || io[k].batch > (int64_t)shapes->max_batch - samples ||
+            !has_one_batch(&shapes->model->info, &io[k])) {
             return 0;
         }
         samples += io[k].batch;

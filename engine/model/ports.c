@@ -268,19 +268,20 @@ enum ifd_code ifd_model_describe(struct ifd_model *model, const struct ifd_parse
         (void)ifd_fail(&model->batch_why_not, IFD_UNSUPPORTED, "sizes depend on data");
         return open_ports(model, parsed, err);
     }
+    const bool by_shape = parsed->opens_others || parsed->opens_apart;
     code = find_batch(model, input, output, err);
-    if (parsed->opens_others && model->info.batch_is_free) {
+    if (by_shape && model->info.batch_is_free) {
         close_batch(input, model->info.input_count);
         close_batch(output, model->info.output_count);
     }
-    if (parsed->opens_first && !parsed->opens_others && model->info.batch_is_free) {
+    if (parsed->opens_first && !by_shape && model->info.batch_is_free) {
         open_batch(input, model->info.input_count);
         open_batch(output, model->info.output_count);
     }
     /* Samples that run one by one serve every batch where the file takes no other than 1. */
     const bool is_shape = parsed->opens_first && !model->info.batch_is_free &&
                           (model->probe.is_done || !input[0].batched);
-    if (code == IFD_OK && (parsed->opens_others || is_shape)) {
+    if (code == IFD_OK && (by_shape || is_shape)) {
         code = open_ports(model, parsed, err);
     }
     return code;

@@ -81,6 +81,9 @@ struct ifd_parsed {
     /** Nothing fixes the first dimension of an input, or one behind it. Also written on
      *  failure. */
     bool opens_first, opens_others;
+    /** The first dimensions of several inputs are open, and not under one name: requests may bring
+     *  different sizes of them. */
+    bool opens_apart;
     /** The caller bound a dimension that the file leaves open: what the file says of outputs is too
      *  wide. */
     bool is_bound;

@@ -26,6 +26,23 @@ static int64_t batch_of(const struct engine_runner *runner, const struct ifd_job
     return 1;
 }
 
+/* Have all inputs with a batch that of the first? Where dimension 0 is a size like others they need
+ * not. */
+static enum ifd_code check_batch(const struct engine_runner *runner, const struct ifd_job *job,
+                                 int64_t batch, struct ifd_err *err)
+{
+    for (uint32_t i = 0; i < runner->info->input_count; i++) {
+        const struct ifd_port *port = &runner->info->input[i];
+        const struct ifd_shape *shape = &job->input[i].shape;
+        if (port->batched && shape->rank > 0 && shape->dim[0] != batch) {
+            return ifd_fail(err, IFD_INVALID,
+                            "input \"%s\": a batch of %lld, expected %lld as in other inputs",
+                            port->name, (long long)shape->dim[0], (long long)batch);
+        }
+    }
+    return IFD_OK;
+}
+
 /* Bytes of an output port for a batch; 0 if only the run decides. */
 static size_t known_bytes(const struct ifd_port *port, int64_t batch)
 {
@@ -203,8 +220,8 @@ static enum ifd_code run_part(struct engine_runner *runner, struct ifd_job *job,
     return ifd_instance_run(runner->instance, &io, 1, err);
 }
 
-/* Runs a job with more samples than the instance has memory for, in several runs: samples are
- * independent where dimension 0 is a batch. */
+/* Runs a job with more samples than the instance has memory for, in several runs, and one without
+ * samples in none: samples are independent where dimension 0 is a batch. */
 static enum ifd_code run_in_parts(struct engine_runner *runner, struct ifd_job *job, int64_t batch,
                                   struct ifd_err *err)
 {
@@ -221,7 +238,7 @@ static enum ifd_code run_in_parts(struct engine_runner *runner, struct ifd_job *
         job->output[i].shape = port->desc.shape;
         job->output[i].shape.dim[0] = batch;
         job->output[i].bytes = known_bytes(port, batch);
-        if (job->wanted[i] && !job->output[i].data) {
+        if (job->wanted[i] && !job->output[i].data && batch > 0) {
             code = ifd_fail(err, IFD_UNSUPPORTED, "output \"%s\": a batch of %lld, more than %lld",
                             port->name, (long long)batch, (long long)runner->max_batch);
         }
@@ -232,13 +249,18 @@ static enum ifd_code run_in_parts(struct engine_runner *runner, struct ifd_job *
 static enum ifd_code run_jobs(struct engine_runner *runner, struct ifd_job *const *job,
                               uint32_t count, struct ifd_err *err)
 {
-    if (count == 1 && batch_of(runner, job[0]) > runner->max_batch &&
-        !runner->info->has_open_dims) { /* there it is a size like others */
-        return run_in_parts(runner, job[0], batch_of(runner, job[0]), err);
-    }
+    const bool is_open = runner->info->has_open_dims; /* there a batch is a size like others */
     for (uint32_t i = 0; i < count; i++) {
-        int64_t batch = batch_of(runner, job[i]);
-        enum ifd_code code = place_outputs(runner, job[i], batch, err);
+        const int64_t batch = batch_of(runner, job[i]);
+        struct ifd_err apart = {0};
+        enum ifd_code code = check_batch(runner, job[i], batch, is_open ? &apart : err);
+        if (code && !is_open) {
+            return code;
+        }
+        if (count == 1 && (batch > runner->max_batch || batch == 0) && !is_open) {
+            return run_in_parts(runner, job[i], batch, err);
+        }
+        code = place_outputs(runner, job[i], code ? IFD_DIM_ANY : batch, err);
         if (code) {
             return code;
         }

@@ -398,6 +398,10 @@ def labels_and_categories():
     words = ("x", texts(["red", "blue"], ["", "green"], ["grün", "red"]))
     numbers = ("x", np.array([[3, 1], [2, 5]], S64))
     keys = {"keys_strings": ["red", "green", "grün"]}
+    write("constant_texts", [node("Constant", [], ["t"], value_strings=["a", "", "\u00fc"]),
+                             node("Constant", [], ["s"], value_string="b"),
+                             node("StringConcat", "ts"), node("Gather", "yi", ["z"])],
+          [("i", np.array([2, 0], S64))], (), ("y", "z"), opset=20)
     write("label_text_to_int", [node("LabelEncoder", "x", values_int64s=[7, 8, 9],
                                      default_int64=-3, **keys, **y)], [words])
     write("label_text_to_real", [node("LabelEncoder", "x", values_floats=[0.5, 1.5, -2.0],

@@ -638,6 +638,12 @@ def main():
         [("i", ints(0))],
     )
     write(
+        "open_apart",
+        [node("Add", "xk"), node("Neg", "k", "z")],
+        [("x", F, ["n", 2]), ("k", F, ["m", 2])],
+        [("y", F, None), ("z", F, ["m", 2])],
+    )
+    write(
         "open_sized",
         [node("Reshape", "xs")],
         [("x", F, ["n", "w"])],

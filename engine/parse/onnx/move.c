@@ -44,7 +44,17 @@ static uint32_t constant(struct ifd_onnx_call *call, uint32_t x)
                                                      .size = attr->float_count * sizeof(float)},
                                   0);
     }
-    return ifd_build_fail(b, IFD_UNSUPPORTED, "a constant that is sparse or text");
+    attr = ifd_onnx_attr(call, "value_string");
+    if (attr) {
+        const struct ifd_shape scalar = {0};
+        return ifd_onnx_texts(b, &attr->s, &scalar);
+    }
+    attr = ifd_onnx_attr(call, "value_strings");
+    if (attr) {
+        const struct ifd_shape list = {.rank = 1, .dim = {attr->string_count}};
+        return ifd_onnx_texts(b, attr->strings, &list);
+    }
+    return ifd_build_fail(b, IFD_UNSUPPORTED, "a constant that is sparse");
 }
 
 static uint32_t broadcast(struct ifd_builder *b, uint32_t x, const struct ifd_ints *shape)

@@ -148,8 +148,20 @@ static uint32_t inner_value(struct ifd_onnx_build *build, uint32_t input, int32_
     return ifd_onnx_is_real(dtype) ? ifd_build_cast(&build->b, input, IFD_F32) : input;
 }
 
+/* first: the one before it whose first dimension is open. */
+static void note_apart(const struct ifd_onnx_port *port, const struct ifd_shape *declared,
+                       const struct ifd_onnx_port **first, struct ifd_parsed *ret)
+{
+    if (declared->rank > 0 && declared->dim[0] == IFD_DIM_ANY) {
+        ret->opens_apart =
+            ret->opens_apart || (*first && !ifd_onnx_is_same((*first)->symbol[0], port->symbol[0]));
+        *first = *first ? *first : port;
+    }
+}
+
 enum ifd_code ifd_onnx_add_inputs(struct ifd_onnx_build *build)
 {
+    const struct ifd_onnx_port *first = NULL;
     uint32_t *input = build->graph_input;
     const struct ifd_onnx_graph *g = build->scope->g;
     uint32_t count = 0;
@@ -181,6 +193,7 @@ enum ifd_code ifd_onnx_add_inputs(struct ifd_onnx_build *build)
         if (code != IFD_OK) {
             return code;
         }
+        note_apart(&g->input[i], declared, &first, build->parsed);
         count++;
     }
     build->graph_input_count = count;

@@ -194,6 +194,42 @@ static void dimensions_of_one_symbol_have_one_size(void)
     model_file_end(&f);
 }
 
+static void run_apart(struct model_file *f, int64_t n, int64_t m)
+{
+    REQUIRE(f->info->input_count == 2);
+    f->in[1] = (struct ifd_tensor){.dtype = IFD_F32,
+                                   .shape = SHAPE(m, 2),
+                                   .data = x,
+                                   .bytes = (size_t)m * 2 * sizeof(float),
+                                   .capacity = sizeof(x)};
+    REQUIRE_OK(run(f, SHAPE(n, 2)), &f->err);
+    const int64_t most = n > m ? n : m;
+    const float *y = f->out[0].data, *z = f->out[1].data;
+    EXPECT(ifd_shape_equal(&f->out[0].shape, &SHAPE(most, 2)));
+    EXPECT(ifd_shape_equal(&f->out[1].shape, &SHAPE(m, 2)));
+    for (int64_t i = 0; i < 2 * most; i++) {
+        EXPECT_CLOSE(y[i], x[i % (2 * n)] + x[i % (2 * m)], 0);
+    }
+    for (int64_t i = 0; i < 2 * m; i++) {
+        EXPECT_CLOSE(z[i], -x[i], 0);
+    }
+}
+
+/* y = x + k, z = -k: nothing says that x has as many samples as k. */
+static void first_dimensions_of_other_names_have_sizes_of_their_own(void)
+{
+    for (uint32_t batch = 1; batch <= 4; batch += 3) {
+        struct model_file f;
+        model_file_begin(&f, ONNX "open_apart.onnx", &(struct model_file_options){.batch = batch});
+        EXPECT(f.info->has_open_dims);
+        run_apart(&f, 1, 1);
+        run_apart(&f, 3, 1);
+        run_apart(&f, 1, 3);
+        run_apart(&f, 3, 3);
+        model_file_end(&f);
+    }
+}
+
 static void a_batch_alone_is_open_and_free(void)
 {
     struct model_file f;
@@ -535,6 +571,7 @@ int main(int argc, char **argv)
         T(without_memory_for_shapes_the_examples_still_run),
         T(time_is_no_batch),
         T(dimensions_of_one_symbol_have_one_size),
+        T(first_dimensions_of_other_names_have_sizes_of_their_own),
         T(a_batch_alone_is_open_and_free),
         T(the_caller_may_bind_what_the_file_leaves_open),
         T(the_caller_may_open_what_the_file_fixes),

@@ -142,6 +142,50 @@ static void job_beyond_the_largest_batch_runs_in_parts(void)
     }
 }
 
+/* What lies behind a shorter input is not read. */
+static void inputs_of_a_batch_have_as_many_samples(void)
+{
+    for (uint32_t max_batch = 1; max_batch <= 4; max_batch += 3) {
+        struct fixture f;
+        struct ifd_err err = {0};
+        begin(&f);
+        struct ifd_graph *g = &f.m.model->graph;
+        const uint32_t in[] = {test_graph_f32(g, "x", SHAPE(1, 2)),
+                               test_graph_f32(g, "k", SHAPE(1, 2))};
+        const uint32_t out[] = {test_graph_op1(g, IFD_OP_ABS, in[0], "y"),
+                                test_graph_op1(g, IFD_OP_ABS, in[1], "z")};
+        REQUIRE_OK(ifd_graph_set_io(g, in, 2, out, 2, &err), &err);
+        build(&f, max_batch, SHAPE(3, 2));
+        float one[2] = {1, 2};
+        struct ifd_tensor input[] = {f.x,
+                                     {.dtype = IFD_F32,
+                                      .shape = SHAPE(1, 2),
+                                      .data = one,
+                                      .bytes = sizeof(one),
+                                      .capacity = sizeof(one)}};
+        f.job.input = input;
+        f.job.input_count = 2;
+        EXPECT_CODE(run(&f, &err), IFD_INVALID, &err);
+        EXPECT_HAS(err.text, "input \"k\": a batch of 1, expected 3");
+        end(&f);
+    }
+}
+
+static void a_batch_without_samples_has_results_without_any(void)
+{
+    struct fixture f;
+    struct ifd_err err = {0};
+    begin(&f);
+    two_outputs(&f, CHANNELS);
+    build(&f, 1, SHAPE(0, CHANNELS));
+    REQUIRE_OK(run(&f, &err), &err);
+    for (size_t i = 0; i < 2; i++) {
+        EXPECT(ifd_shape_equal(&f.out[i].shape, &SHAPE(0, CHANNELS)));
+        EXPECT_INT(f.out[i].bytes, 0);
+    }
+    end(&f);
+}
+
 static void parts_leave_out_what_nobody_wants(void)
 {
     for (int unwanted = 0; unwanted < 2; unwanted++) {
@@ -357,6 +401,8 @@ int main(int argc, char **argv)
     static const struct test_case cases[] = {
         T(output_has_room_for_its_padding),
         T(job_beyond_the_largest_batch_runs_in_parts),
+        T(inputs_of_a_batch_have_as_many_samples),
+        T(a_batch_without_samples_has_results_without_any),
         T(parts_leave_out_what_nobody_wants),
         T(batch_may_be_the_only_dimension),
         T(first_dimension_need_not_be_a_batch),
