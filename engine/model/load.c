@@ -347,6 +347,9 @@ static enum ifd_code load_once(struct ifd_engine *engine, struct ifd_bytes file,
     if (code == IFD_OK && engine->wants_cache) {
         code = ifd_model_settle_cached(model, err);
     }
+    if (code == IFD_OK && parsed->is_unknown) {
+        code = ifd_model_find_results(model, parsed->is_unknown, err);
+    }
     if (code != IFD_OK) {
         trials->cost += cost_of(model);
         trials->limit = (double)times_and_more(model, TRIALS_FILE_TIMES, TRIALS_MORE);
@@ -468,11 +471,8 @@ enum ifd_code ifd_model_bind(const struct ifd_model *root, const struct ifd_inpu
                                             .signature = root->signature};
     struct ifd_parsed parsed = {0};
     enum ifd_code code = read_and_build(model, &parse, &parsed, err);
-    if (code == IFD_OK && !parsed.cut.is_cut &&
-        model->graph.output_count != root->info.output_count) { /* of a sequence */
-        code = ifd_fail(err, IFD_UNSUPPORTED,
-                        "in this size the model has %u outputs, %u were promised",
-                        model->graph.output_count, root->info.output_count);
+    if (code == IFD_OK && !parsed.cut.is_cut) {
+        code = ifd_model_check_results(root, model, err);
     }
     if (code != IFD_OK) {
         ifd_model_destroy(model);

@@ -59,6 +59,9 @@ struct ifd_model {
     struct ifd_model_info info;
     struct ifd_model_info plan_info; /* info with the ports of plan[0], whose shapes are known */
     struct ifd_cut cut;              /* what comes behind plan[0], in other models (shapes.h) */
+    /** Outputs whose type and rank are those of the run that ifd_model_find_results made. NULL:
+     *  there was none. */
+    const bool *is_found;
     /** Why the batch is not free: the first node or port that does not allow it. */
     struct ifd_err batch_why_not;
     struct ifd_mutex lock; /* plan[]: filled by ifd_instance_create, entries never change */
@@ -85,6 +88,15 @@ IFD_NODISCARD enum ifd_code ifd_model_bind(const struct ifd_model *root,
                                            const struct ifd_resume *resume, bool is_shared,
                                            size_t limit_bytes, struct ifd_model **ret_model,
                                            struct ifd_err *err);
+
+/** Describes the outputs that is_unknown names (it lives as long as the model) by a run of zeros,
+ *  of 10 s at most. Errors: UNSUPPORTED, NOMEM (results.c). */
+IFD_NODISCARD enum ifd_code ifd_model_find_results(struct ifd_model *model, const bool *is_unknown,
+                                                   struct ifd_err *err);
+/** Has the last variant of a chain the outputs that the root promises? Errors: UNSUPPORTED. */
+IFD_NODISCARD enum ifd_code ifd_model_check_results(const struct ifd_model *root,
+                                                    const struct ifd_model *variant,
+                                                    struct ifd_err *err);
 
 /** ifd_instance_create for the shapes of the model's plan. */
 IFD_NODISCARD enum ifd_code ifd_model_instantiate(struct ifd_model *model,

@@ -91,6 +91,8 @@ struct ifd_parsed {
     struct ifd_cut cut;
     struct ifd_port *result;
     uint32_t result_count;
+    /** Of these: nothing says its type and how many dimensions it has. NULL: all are known. */
+    const bool *is_unknown;
 };
 
 /** Size of an open dimension behind the first, where the file has no example. */

@@ -713,6 +713,10 @@ def main():
         helper.make_node("MurmurHash3", "i", "h", seed=3, **own),
     ], [("x", F, [1, 2, 3, 4]), ("r", F, [2, 4]), ("i", TensorProto.INT32, [2])],
         ["y", "z", ("h", TensorProto.UINT32, [2])], [("s", np.array([2, 2], np.int32))])
+    write("unsaid", [
+        node("NonZero", "x", "f"), node("Transpose", "f", "t"), node("GatherND", "xt", "v"),
+        node("Neg", "v"), node("Reshape", "xs", "z"),
+    ], [("x", F, ["n", 4]), ("s", I64, ["k"])], ["y", "z"])
     learned = {"domain": "ai.onnx.ml"}
     write("trees", [
         node("Scaler", "x", "s", offset=[0.5, 0.5], scale=[2.0, 1.0], **learned),

@@ -83,15 +83,37 @@ static void look_through_called(struct missing *m)
     }
 }
 
-/* ONNX Runtime's optimizer lays weights out in blocks of the registers that it finds, and the file
- * does not say how wide these are. */
-static bool is_for_one_cpu(const struct missing *m)
+/* What to do instead, of the first one that this is known of. */
+static const char *advice(const struct missing *m)
 {
-    bool is_blocked = false;
-    for (uint32_t k = 0; k < m->count; k++) {
-        is_blocked |= ifd_str_is(m->row[k].node->domain, "com.microsoft.nchwc");
+    /* It lays weights out in blocks of the registers that it finds, and the file does not say how
+     * wide these are. */
+    static const char for_one_cpu[] =
+        "; ONNX Runtime saved this file for one kind of CPU, save it with ORT_ENABLE_EXTENDED";
+    static const char of_map[] =
+        "; a request has tensors, no maps: convert what follows, and send its columns";
+    static const char of_search[] = "; export the decoder alone, and let the client search";
+    static const struct {
+        const char *domain, *op, *advice; /* op NULL: any */
+    } known[] = {
+        {"com.microsoft.nchwc", NULL, for_one_cpu},
+        {"ai.onnx.ml", "CastMap", of_map},
+        {"ai.onnx.ml", "DictVectorizer", of_map},
+        {"com.microsoft", "BeamSearch", of_search},
+        {"com.microsoft", "GreedySearch", of_search},
+        {"com.microsoft", "Sampling", of_search},
+        {"com.microsoft", "WhisperBeamSearch", of_search},
+    };
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+        for (uint32_t k = 0; k < m->count; k++) {
+            const struct ifd_onnx_node *node = m->row[k].node;
+            if (ifd_str_is(node->domain, known[i].domain) &&
+                (!known[i].op || ifd_str_is(node->op, known[i].op))) {
+                return known[i].advice;
+            }
+        }
     }
-    return is_blocked;
+    return "";
 }
 
 enum ifd_code ifd_onnx_check_operators(struct ifd_onnx_build *build)
@@ -118,7 +140,5 @@ enum ifd_code ifd_onnx_check_operators(struct ifd_onnx_build *build)
                          m.row[k].count, m.row[k].index);
     }
     return ifd_fail(build->err, IFD_UNSUPPORTED, "operators that are not supported: %s%s", list,
-                    is_for_one_cpu(&m) ? "; ONNX Runtime saved this file for one kind of CPU, "
-                                         "save it with ORT_ENABLE_EXTENDED"
-                                       : "");
+                    advice(&m));
 }

@@ -394,10 +394,14 @@ static enum ifd_code check_names(const struct ifd_onnx_build *build, const struc
     return IFD_OK;
 }
 
-/* What only a run finds, the file must say: how many dimensions an output has, and its type. */
+/* Type and number of dimensions of an output that the file does not say, only a run finds. */
 static enum ifd_code check_results(const struct ifd_onnx_build *build, struct ifd_port *ports)
 {
     const struct ifd_onnx_graph *g = build->scope->g;
+    bool *is_unknown = ifd_arena_take_array(build->b.graph->arena, g->output_count, sizeof(bool));
+    if (!is_unknown) {
+        return ifd_arena_fail(build->b.graph->arena, g->output_count, build->err);
+    }
     for (uint32_t i = 0; i < g->output_count; i++) {
         const struct ifd_onnx_port *port = &g->output[i];
         const struct ifd_onnx_name *name = ifd_onnx_find(build->scope, port->name);
@@ -412,14 +416,16 @@ static enum ifd_code check_results(const struct ifd_onnx_build *build, struct if
                             "finds how many tensors it has",
                             ifd_onnx_text(port->name).s);
         }
-        if (!port->has_shape || port->dim_count > IFD_MAX_RANK ||
-            !ifd_onnx_outer_dtype(port->type, &ports[i].desc.dtype)) {
+        is_unknown[i] = !port->has_shape || port->dim_count > IFD_MAX_RANK ||
+                        !ifd_onnx_outer_dtype(port->type, &ports[i].desc.dtype);
+        if (is_unknown[i] && build->options->ports_only) {
             return ifd_fail(
                 build->err, IFD_UNSUPPORTED,
                 "output \"%s\": its size depends on data, and the file does not say its "
                 "number of dimensions and its type",
                 ifd_onnx_text(port->name).s);
         }
+        build->parsed->is_unknown = is_unknown[i] ? is_unknown : build->parsed->is_unknown;
     }
     return IFD_OK;
 }

@@ -63,6 +63,30 @@ static void results_have_the_size_that_data_decides(void)
     expect_found(TFLITE "good_found.tflite");
 }
 
+/* A run of zeros finds how many dimensions there are; requests with others are refused. */
+static void outputs_that_the_file_does_not_describe_are_served(void)
+{
+    struct model_file f;
+    const int64_t two[2] = {2, 6}, three[3] = {2, 2, 3};
+    model_file_begin(&f, ONNX "unsaid.onnx", &(struct model_file_options){0});
+    EXPECT_INT(f.info->output_count, 2);
+    EXPECT(ifd_shape_equal(&f.info->output[0].desc.shape, &SHAPE(-1)));
+    EXPECT(ifd_shape_equal(&f.info->output[1].desc.shape, &SHAPE(-1, -1)));
+    EXPECT_INT(f.info->output[0].desc.dtype, IFD_F32);
+    f.in[0] = tensor(IFD_F32, SHAPE(3, 4), values, sizeof(values));
+    f.in[1] = tensor(IFD_S64, SHAPE(2), two, sizeof(two));
+    REQUIRE_OK(model_file_run(&f), &f.err);
+    EXPECT(ifd_shape_equal(&f.out[0].shape, &SHAPE(11)));
+    EXPECT_CLOSE(((const float *)f.out[0].data)[4], -3, 0);
+    EXPECT_CLOSE(((const float *)f.out[0].data)[5], -4, 0); /* the 0 is not there */
+    EXPECT(ifd_shape_equal(&f.out[1].shape, &SHAPE(2, 6)));
+    f.in[1] = tensor(IFD_S64, SHAPE(3), three, sizeof(three));
+    EXPECT_CODE(model_file_run(&f), IFD_INVALID, &f.err);
+    EXPECT_TEXT(f.err.text, "the model cannot take these shapes: output \"z\" is f32 of 3 "
+                            "dimensions, f32 of 2 were promised");
+    model_file_end(&f);
+}
+
 static void sizes_beyond_the_limit_are_refused_and_the_next_are_served(void)
 {
     struct model_file f;
@@ -456,8 +480,18 @@ static void turns_give_the_same_with_room_for_two_plans(void)
     model_file_end(&all);
 }
 
+static enum ifd_code run_unsaid(struct model_file *f)
+{
+    static const int64_t two[2] = {2, 6};
+    f->in[0] = tensor(IFD_F32, SHAPE(3, 4), values, sizeof(values));
+    f->in[1] = tensor(IFD_S64, SHAPE(2), two, sizeof(two));
+    return model_file_run(f);
+}
+
 static void every_failed_allocation_is_reported(void)
 {
+    model_file_torture(&(struct model_file_torture){
+        .path = ONNX "unsaid.onnx", .run = run_unsaid, .rounds_at_least = 20});
     model_file_torture(&(struct model_file_torture){
         .path = ONNX "found.onnx", .run = run_above, .rounds_at_least = 20});
     model_file_torture(&(struct model_file_torture){
@@ -470,6 +504,7 @@ int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
         T(results_have_the_size_that_data_decides),
+        T(outputs_that_the_file_does_not_describe_are_served),
         T(sizes_beyond_the_limit_are_refused_and_the_next_are_served),
         T(computed_limits_decide_the_size_of_a_range),
         T(an_operator_of_several_nodes_asks_for_its_shape),

@@ -1,6 +1,7 @@
 /* ONNX files written byte by byte: what is accepted, what is refused, and in which words. What
  * networks compute is tests/acceptance/test_networks.py's. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "engine/base/str.h"
@@ -314,6 +315,30 @@ static void a_file_for_one_cpu_says_how_to_save_it(void)
                    "operators that are not supported: com.microsoft.nchwc.Conv (1, first node 1); "
                    "ONNX Runtime saved this file for one kind of CPU, save it with "
                    "ORT_ENABLE_EXTENDED");
+}
+
+static void what_cannot_be_served_says_what_to_do(void)
+{
+    static const struct {
+        const char *op, *domain, *advice;
+    } cases[] = {
+        {"DictVectorizer", "ai.onnx.ml",
+         "a request has tensors, no maps: convert what follows, and send its columns"},
+        {"CastMap", "ai.onnx.ml",
+         "a request has tensors, no maps: convert what follows, and send its columns"},
+        {"BeamSearch", "com.microsoft", "export the decoder alone, and let the client search"},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct message search = node(cases[i].op, "x", NULL, "z"), g = small("Relu", false);
+        char reason[IFD_ERR_TEXT_BYTES];
+        text(&search, 7, cases[i].domain);
+        inner(&g, 1, &search);
+        const struct message m = model(&g, 17);
+        snprintf(reason, sizeof(reason),
+                 "operators that are not supported: %s.%s (1, first node 1); %s", cases[i].domain,
+                 cases[i].op, cases[i].advice);
+        expect_refused(&m, IFD_UNSUPPORTED, reason);
+    }
 }
 
 static void names_of_the_file_are_one_line(void)
@@ -1282,6 +1307,7 @@ int main(int argc, char **argv)
         T(every_cut_is_refused_or_read),
         T(all_missing_operators_are_named_with_counts),
         T(a_file_for_one_cpu_says_how_to_save_it),
+        T(what_cannot_be_served_says_what_to_do),
         T(names_of_the_file_are_one_line),
         T(names_of_ports_are_whole),
         T(values_are_made_once_and_before_they_are_read),
