@@ -363,6 +363,18 @@ inline int scale_double(int x, int fraction, int shift)
     return shift_right(mul_high(wide, fraction), max(-shift, 0));
 }
 
+// 1 / (1 + a) for a in [0, 1), 31 fraction bits.
+inline int reciprocal_of_1_plus(int a)
+{
+    const int half_denominator = (int)(((long)a + INT_MAX + 1L) / 2);
+    int v = 1515870810 + mul_high(half_denominator, -1010580540);
+    for (int step = 0; step < 3; step++) {
+        const int error = (1 << 29) - mul_high(half_denominator, v);
+        v += convert_int_sat((long)mul_high(v, error) * 4);
+    }
+    return convert_int_sat((long)v * 2);
+}
+
 // step(0) to step(7): the dimensions of kernels that have up to 8, innermost first.
 #define EACH_DIMENSION(step) step(0) step(1) step(2) step(3) step(4) step(5) step(6) step(7)
 

@@ -2,18 +2,6 @@
 // (engine/tensor/softmax8.c). The tables hold exponentials of the distance to the row's maximum,
 // and these rounded for the sum. Work item: one row, as rows are short.
 
-// 1 / (1 + a) for a in [0, 1), 31 fraction bits.
-inline int reciprocal_of_1_plus(int a)
-{
-    const int half_denominator = (int)(((long)a + INT_MAX + 1L) / 2);
-    int v = 1515870810 + mul_high(half_denominator, -1010580540);
-    for (int step = 0; step < 3; step++) {
-        const int error = (1 << 29) - mul_high(half_denominator, v);
-        v += convert_int_sat((long)mul_high(v, error) * 4);
-    }
-    return convert_int_sat((long)v * 2);
-}
-
 kernel void softmax_q8(global const Q *x, const uint x_at, global const int *exponential,
                        global const int *rounded, global Q *y, const uint y_at, const int row,
                        const int rows, const int y_zero)

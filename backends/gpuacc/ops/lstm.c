@@ -1,4 +1,4 @@
-/* lstm: a whole sequence in one call. What engine/ops/lstm.c computes from scales when it runs is a
+/* lstm: a whole sequence in one call; basic_lstm: a step. What engine/ops/lstm.c computes from scales when it runs is a
  * table of numbers here, the activations are tables of all their results. */
 #include "backends/gpuacc/constants.h"
 #include "backends/gpuacc/lower.h"
@@ -355,3 +355,72 @@ static enum ifd_code lstm_lower(struct ifd_gpu_lowering *lowering,
 }
 
 const struct ifd_gpu_driver ifd_gpu_driver_lstm = {lstm_takes, lstm_lower};
+
+/* ---- the basic kernel ---- */
+
+enum { X, STATE, WEIGHTS, BIAS, CELL }; /* inputs of basic_lstm */
+
+static bool basic_takes(const struct ifd_node_view *node, struct ifd_err *reason)
+{
+    if (!node->input[WEIGHTS].data.data || !node->input[BIAS].data.data) {
+        ifd_fail(reason, IFD_UNSUPPORTED, "weights or a bias that are computed");
+        return false;
+    }
+    return true;
+}
+
+static enum ifd_code add_basic_constants(const struct plan *plan, struct ifd_gpu_call *call,
+                                         struct ifd_err *err)
+{
+    const struct ifd_operand *weights = &plan->node->view.input[WEIGHTS];
+    struct matrix *matrix = ifd_low_params(&plan->lowering->base, 1, sizeof(*matrix));
+    if (!matrix) {
+        return ifd_arena_fail(plan->lowering->base.arena, sizeof(*matrix), err);
+    }
+    *matrix =
+        (struct matrix){(size_t)weights->desc->shape.dim[0], (size_t)weights->desc->shape.dim[1]};
+    ifd_gpu_constant(call, pack_matrix, matrix, weights->data.data, matrix->rows * matrix->columns);
+    ifd_gpu_in_rows(call, matrix->columns);
+    const enum ifd_code code =
+        add_vector(plan, BIAS, plan->node->view.input[BIAS].data.size, call, err);
+    add_table(call, pack_logistic, GATE_DIGITS);
+    add_table(call, pack_tanh, GATE_DIGITS);
+    return code;
+}
+
+static enum ifd_code basic_lower(struct ifd_gpu_lowering *lowering,
+                                 const struct ifd_partition_node *node, struct ifd_err *err)
+{
+    const struct ifd_operand *in = node->view.input;
+    const struct plan plan = {.lowering = lowering,
+                              .node = node,
+                              .batch = (size_t)in[X].desc->shape.dim[0],
+                              .input = (size_t)in[X].desc->shape.dim[1],
+                              .cells = (size_t)in[STATE].desc->shape.dim[1]};
+    struct ifd_gpu_call call = ifd_gpu_call(IFD_GPU_basic_lstm);
+    int32_t fraction = 0;
+    int shift = 0;
+    ifd_fixed_from_any(0x1p12 * (double)in[BIAS].desc->quant.scale[0], &fraction, &shift);
+    ifd_gpu_in(&call, node->input_value[X]);
+    ifd_gpu_in(&call, node->input_value[STATE]);
+    ifd_gpu_in(&call, node->input_value[CELL]);
+    const enum ifd_code code = add_basic_constants(&plan, &call, err);
+    if (code != IFD_OK) {
+        return code;
+    }
+    for (uint32_t i = 0; i < node->view.output_count; i++) {
+        ifd_gpu_out(&call, node->output_value[i]);
+    }
+    ifd_gpu_int(&call, (int64_t)plan.batch);
+    ifd_gpu_int(&call, (int64_t)plan.input);
+    ifd_gpu_int(&call, (int64_t)plan.cells);
+    ifd_gpu_int(&call, in[WEIGHTS].desc->quant.zero_point[0]);
+    ifd_gpu_int(&call, fraction);
+    ifd_gpu_int(&call, shift);
+    ifd_gpu_items(&call, plan.cells, plan.batch, 1);
+    return ifd_gpu_add_step(
+        lowering, &call, "basic_lstm",
+        (uint64_t)plan.batch * plan.cells * IFD_LSTM_GATES * (plan.input + plan.cells), err);
+}
+
+const struct ifd_gpu_driver ifd_gpu_driver_basic_lstm = {basic_takes, basic_lower};

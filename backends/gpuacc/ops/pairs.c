@@ -175,16 +175,21 @@ static double scale_of(const struct ifd_desc *desc)
     return (double)desc->quant.scale[0];
 }
 
+/* Of products and quotients in float, as the reference has it. */
+static double result_factor(const struct ifd_node_view *node, double common)
+{
+    const float a = node->input[0].desc->quant.scale[0], b = node->input[1].desc->quant.scale[0];
+    const float y = node->output[0].quant.scale[0];
+    return node->op == IFD_OP_MUL   ? (double)(a * b / y)
+           : node->op == IFD_OP_DIV ? (double)(a / (b * y))
+                                    : common / ldexp((double)y, SUM_BITS);
+}
+
 static struct factors factors_of(const struct ifd_node_view *node)
 {
     const struct ifd_desc *a = node->input[0].desc, *b = node->input[1].desc;
-    const struct ifd_desc *y = &node->output[0];
     const double common = 2 * fmax(scale_of(a), scale_of(b));
-    const bool is_product = node->op == IFD_OP_MUL;
-    const double real[] = {scale_of(a) / common, scale_of(b) / common,
-                           is_product
-                               ? (double)(a->quant.scale[0] * b->quant.scale[0] / y->quant.scale[0])
-                               : common / ldexp(scale_of(y), SUM_BITS)};
+    const double real[] = {scale_of(a) / common, scale_of(b) / common, result_factor(node, common)};
     struct factors factors;
     for (int i = 0; i < 3; i++) {
         ifd_fixed_from_any(real[i], &factors.multiplier[i], &factors.shift[i]);
@@ -198,7 +203,7 @@ static bool adds_by_shifts(const struct ifd_node_view *node)
     const struct ifd_binary_attrs *attrs = node->attrs;
     const double scale[] = {scale_of(node->input[0].desc), scale_of(node->input[1].desc),
                             scale_of(&node->output[0])};
-    bool shifts = attrs->pot_scale_int16 && node->op != IFD_OP_MUL;
+    bool shifts = attrs->pot_scale_int16;
     for (int i = 0; shifts && i < 3; i++) {
         const double exponent = log2(scale[i]);
         shifts = fabs(exponent - round(exponent)) < 1e-3;
@@ -209,11 +214,12 @@ static bool adds_by_shifts(const struct ifd_node_view *node)
 bool ifd_gpu_words_take(const struct ifd_node_view *node)
 {
     const bool is_sum = node->op == IFD_OP_ADD || node->op == IFD_OP_SUB;
-    if ((!is_sum && node->op != IFD_OP_MUL) || node->output[0].dtype != IFD_S16 ||
-        !ifd_gpu_pairs_fit(node) || adds_by_shifts(node)) {
+    const bool has_formula = is_sum || node->op == IFD_OP_MUL || node->op == IFD_OP_DIV;
+    if (!has_formula || node->output[0].dtype != IFD_S16 || !ifd_gpu_pairs_fit(node)) {
         return false;
     }
-    return !is_sum || factors_of(node).shift[2] <= 0; /* others saturate between the roundings */
+    /* other sums saturate between the roundings */
+    return !is_sum || (!adds_by_shifts(node) && factors_of(node).shift[2] <= 0);
 }
 
 enum ifd_code ifd_gpu_words_lower(struct ifd_gpu_lowering *lowering,
@@ -224,6 +230,11 @@ enum ifd_code ifd_gpu_words_lower(struct ifd_gpu_lowering *lowering,
     char inner[128], combine[256];
     int32_t lo = 0, hi = 0;
     ifd_gpu_stored_bounds(attrs->activation, &node->view.output[0], &lo, &hi);
+    if (node->view.op == IFD_OP_DIV) { /* of any divisor: one of 0 has a result */
+        (void)snprintf(combine, sizeof(combine), "clamp(quotient(a, b, %d, %d), %d, %d)",
+                       (int)f.multiplier[2], f.shift[2], (int)lo, (int)hi);
+        return ifd_gpu_pairs_lower(lowering, node, "short", "short", combine, err);
+    }
     if (node->view.op == IFD_OP_MUL) {
         (void)snprintf(inner, sizeof(inner), "(a) * (b)");
     } else {
