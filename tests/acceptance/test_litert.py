@@ -9,6 +9,7 @@ import numpy as np
 import tritonclient.http as triton
 from tritonclient.utils import np_to_triton_dtype
 
+import litert_states  # noqa: F401: adds models
 import support
 from litert_models import DELEGATED, MODELS, STATES, LiteRT, landmarks_matrix, pool_with_places
 from litert_models import resampler, table_of_texts, table_to_texts, transform, transform_landmarks
@@ -30,6 +31,8 @@ class Models:
             file.write_bytes(cls.content[name])
             support.add_model(folder, name, file, config="sequence_batching { }"
                               if name in STATES else None)
+            if name in STATES:
+                support.add_model(folder, f"{name}_anew", file)
             file.unlink()
 
     def inputs(self, name, rng):
@@ -72,6 +75,25 @@ class Models:
                 runtime.made.reset_all_variables()
             for i, want in enumerate(runtime.step(arrays)):
                 self.judge(answer.as_numpy(f"out{i}"), want, f"{name}, step {step}, output {i}")
+
+    def test_sequences_have_states_of_their_own(self):
+        """Two at a time; the models without sequences begin anew in each request."""
+        client = triton.InferenceServerClient(
+            self.server.address, network_timeout=support.ANSWER_SECONDS
+        )
+        self.addCleanup(client.close)
+        for name in sorted(STATES):
+            rng = np.random.default_rng(zlib.crc32(name.encode()))
+            runtimes = {number: LiteRT(self.content[name]) for number in (7, 8)}
+            for step, number in enumerate((7, 8, 8, 7, 7, 8)):
+                arrays, where = self.inputs(name, rng), f"{name}, step {step}"
+                answer = self.ask(client, name, arrays, sequence_id=number,
+                                  sequence_start=step < 2, sequence_end=step > 3)
+                for i, want in enumerate(runtimes[number].step(arrays)):
+                    self.judge(answer.as_numpy(f"out{i}"), want, where)
+                answer = self.ask(client, f"{name}_anew", arrays)
+                for i, want in enumerate(LiteRT(self.content[name]).step(arrays)):
+                    self.judge(answer.as_numpy(f"out{i}"), want, f"{where}, anew")
 
     def test_answers_are_those_of_litert(self):
         client = triton.InferenceServerClient(

@@ -606,6 +606,16 @@ def while_asked():
 
 
 @good
+def variable_in_a_loop():
+    m = while_asked()
+    g = Subgraph.of(m, 2)
+    v = handle(g)
+    g.op("ASSIGN_VARIABLE", [v, 0], [])
+    g.graph["operators"] = g.graph["operators"][-2:] + g.graph["operators"][:-2]
+    return m
+
+
+@good
 def if_asked():
     return branches(None)
 
@@ -656,6 +666,15 @@ def variable():
     m.output(y)
     g = Subgraph(m)
     g.op("ASSIGN_VARIABLE", [handle(g), g.tensor("begin", [1, 2], data=f32(1, 2))], [])
+    return m
+
+
+@good
+def size_of_data_beside_variables():
+    m = variable()
+    at = m.tensor("at", [1, 2], "INT64", shape_signature=[-1, 2])
+    m.op("WHERE", [m.graph["outputs"][0]], [at])
+    m.graph["outputs"] = [m.graph["operators"][-1]["outputs"][0]]
     return m
 
 
@@ -1515,14 +1534,6 @@ def variable_of_no_handle(m):
     m.graph["operators"][2]["inputs"] = [0]
 
 
-@bad("while_asked")
-def variable_in_a_loop(m):
-    g = Subgraph.of(m, 2)
-    v = handle(g)
-    g.op("ASSIGN_VARIABLE", [v, 0], [])
-    g.graph["operators"] = g.graph["operators"][-2:] + g.graph["operators"][:-2]
-
-
 @bad("concatenation")
 def sparse(m):
     tensors(m)[2]["sparsity"] = {}
@@ -1705,13 +1716,6 @@ def signature_tensor(m):
 @bad("fully_connected_reshape_softmax")
 def signature_subgraph(m):
     m.value["signature_defs"][0]["subgraph_index"] = 1
-
-
-@bad("variable")
-def size_of_data_beside_variables(m):
-    at = m.tensor("at", [1, 2], "INT64", shape_signature=[-1, 2])
-    m.op("WHERE", [m.graph["outputs"][0]], [at])
-    m.graph["outputs"] = [m.graph["operators"][-1]["outputs"][0]]
 
 
 @bad("integer_lstm")

@@ -45,11 +45,19 @@ struct control {
 struct mark {
     struct ifd_graph *next;
     uint32_t node_count, value_count, asked;
+    const uint32_t *variable; /* of variables so far */
+    uint32_t variable_count;
 };
 
-static struct mark mark(const struct ifd_tflite_build *b)
+static enum ifd_code set_mark(const struct ifd_tflite_build *b, struct ifd_arena *scratch,
+                              struct mark *ret)
 {
-    return (struct mark){b->main->next, b->graph->node_count, b->graph->value_count, b->asked};
+    *ret = (struct mark){.next = b->main->next,
+                         .node_count = b->graph->node_count,
+                         .value_count = b->graph->value_count,
+                         .asked = b->asked,
+                         .variable_count = b->variable_count};
+    return ifd_tflite_save_variables(b, scratch, &ret->variable);
 }
 
 static void go_back(struct ifd_tflite_build *b, struct mark mark)
@@ -58,6 +66,7 @@ static void go_back(struct ifd_tflite_build *b, struct mark mark)
     b->graph->node_count = mark.node_count;
     b->graph->value_count = mark.value_count;
     b->asked = mark.asked;
+    ifd_tflite_restore_variables(b, mark.variable, mark.variable_count, mark.value_count);
 }
 
 /* Can what failed as a graph of its own be built in place? Forgets the failure then. */
@@ -212,11 +221,11 @@ static enum ifd_code turn(const struct control *c, uint32_t *carried, uint32_t *
 static enum ifd_code unroll(const struct control *c, struct ifd_arena *scratch, bool *ret_is_done)
 {
     struct ifd_tflite_build *b = c->b;
-    const struct mark before = mark(b);
+    struct mark before;
     uint32_t *next = ifd_arena_take_array(scratch, c->input_count, sizeof(*next));
     bool known = true, goes_on = true;
-    enum ifd_code code =
-        next ? IFD_OK : ifd_arena_fail(scratch, c->input_count * sizeof(*next), b->err);
+    enum ifd_code code = next ? set_mark(b, scratch, &before)
+                              : ifd_arena_fail(scratch, c->input_count * sizeof(*next), b->err);
     memcpy(c->output, c->input, c->input_count * sizeof(*c->input));
     while (code == IFD_OK && known && goes_on) {
         code = turn(c, c->output, next, &known, &goes_on);
@@ -266,13 +275,16 @@ static enum ifd_code build_loop(const struct control *c)
 
 static enum ifd_code build_while(struct control *c, struct ifd_arena *scratch)
 {
-    const struct mark before = mark(c->b);
+    struct mark before;
     bool is_done = false;
     if (c->output_count != c->input_count) {
         return ifd_fail(c->b->err, IFD_CORRUPT, "%u inputs and %u outputs, expected as many",
                         c->input_count, c->output_count);
     }
-    enum ifd_code code = c->b->keeps_loops ? IFD_OK : unroll(c, scratch, &is_done);
+    enum ifd_code code = set_mark(c->b, scratch, &before);
+    if (code == IFD_OK && !c->b->keeps_loops) {
+        code = unroll(c, scratch, &is_done);
+    }
     if (code != IFD_OK || is_done) {
         return code;
     }
@@ -300,14 +312,17 @@ static enum ifd_code build_branch(const struct control *c, bool is_true)
                              c->output, c->output_count);
 }
 
-static enum ifd_code build_if(struct control *c)
+static enum ifd_code build_if(struct control *c, struct ifd_arena *scratch)
 {
-    const struct mark before = mark(c->b);
+    struct mark before;
     bool is_true = false;
     if (c->input_count == 0 || c->input[0] == IFD_NONE) {
         return ifd_fail(c->b->err, IFD_CORRUPT, "no condition");
     }
     enum ifd_code code = check_condition(c, c->input[0]);
+    if (code == IFD_OK) {
+        code = set_mark(c->b, scratch, &before);
+    }
     if (code != IFD_OK) {
         return code;
     }
@@ -389,7 +404,7 @@ enum ifd_code ifd_tflite_build_control(struct ifd_tflite_build *b, uint32_t inde
     if (builtin == WHILE) {
         code = build_while(&c, scratch);
     } else if (builtin == IF) {
-        code = build_if(&c);
+        code = build_if(&c, scratch);
     } else if (builtin == CASE) {
         code = build_case(&c);
     } else {

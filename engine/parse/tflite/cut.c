@@ -5,8 +5,8 @@
  *
  * Subgraphs have no place to go on from: the operator of the model's subgraph that names them is
  * built anew each time. Their questions have numbers, and those that a run has answered are found
- * among the values that reading goes on with. Models with variables have no cuts, nor is there one
- * behind an operator that fills a table. */
+ * among the values that reading goes on with. So are variables, as they were in front of the
+ * operator. There is no cut behind an operator of a subgraph that fills a table. */
 #include "engine/parse/cut.h"
 
 #include <string.h>
@@ -40,7 +40,7 @@ static uint32_t find_answer(const struct ifd_tflite_build *b, uint32_t question,
 
 bool ifd_tflite_can_cut(const struct ifd_tflite_build *b)
 {
-    return b->graph == b->main && b->variable_count == 0 && !b->fills_tables;
+    return b->graph == b->main && !b->fills_tables;
 }
 
 /* An operand of an operator of the model's subgraph: its tensor will be the constant. Behind other
@@ -99,7 +99,7 @@ void ifd_tflite_cut(struct ifd_tflite_build *b, struct ifd_builder *builder, uin
         }
     } else if (builder->code == IFD_OK) {
         ifd_build_fail(builder, IFD_UNSUPPORTED,
-                       "the size of its result depends on data, beside variables or tables");
+                       "the size of its result depends on data, behind tables of a subgraph");
         b->is_stuck = !ifd_tflite_can_cut(b);
         b->wanted = b->is_stuck ? IFD_NONE : size;
         b->question = b->asked;
@@ -201,11 +201,36 @@ static void add_answers(const struct ifd_tflite_build *b, struct ifd_cutter *cut
     }
 }
 
+/* The graph's inputs, with the states behind them. */
+static enum ifd_code take_inputs(struct ifd_tflite_build *b, struct ifd_cutter *cutter)
+{
+    const uint32_t inputs = b->main_input_count, states = ifd_tflite_state_count(b);
+    uint32_t *input = ifd_arena_take_array(b->scratch, (size_t)inputs + states, sizeof(*input));
+    b->state = ifd_arena_take_array(b->scratch, states, sizeof(*b->state));
+    if (!input || !b->state) {
+        return ifd_arena_fail(b->scratch, states * sizeof(*b->state), b->err);
+    }
+    memcpy(input, b->main_input, inputs * sizeof(*input));
+    cutter->input = input;
+    cutter->input_count = inputs;
+    const enum ifd_code code = ifd_tflite_take_states(b, false, b->state);
+    for (uint32_t i = 0; i < states && !b->options->resume; i++) {
+        input[cutter->input_count++] = b->state[i].input;
+    }
+    return code;
+}
+
 static enum ifd_code take_cut(struct ifd_tflite_build *b, struct ifd_cut *cut)
 {
-    struct ifd_cutter cutter = {
-        .graph = b->graph, .input = b->main_input, .input_count = b->main_input_count, .cut = cut};
+    struct ifd_cutter cutter = {.graph = b->graph, .cut = cut};
     struct ifd_builder builder;
+    enum ifd_code code = ifd_tflite_settle_variables(b);
+    if (code == IFD_OK) {
+        code = take_inputs(b, &cutter);
+    }
+    if (code != IFD_OK) {
+        return code;
+    }
     ifd_builder_init(&builder, b->graph, b->options->limits->tensor_bytes, b->err);
     ifd_cut_check(&builder, b->wanted);
     const uint32_t wanted = builder.code == IFD_OK ? ifd_cut_own(&builder, b->wanted) : IFD_NONE;
@@ -218,12 +243,13 @@ static enum ifd_code take_cut(struct ifd_tflite_build *b, struct ifd_cut *cut)
         mark_tensors(b, &b->g->op[i].input, used);
     }
     const struct ifd_resume *resume = b->options->resume;
-    const size_t most = (size_t)b->g->tensor_count + IFD_TFLITE_ROOMS + 1;
-    enum ifd_code code = ifd_cut_begin(&cutter, b->scratch,
-                                       most + (resume ? resume->value_count : 0), wanted, b->err);
+    const size_t most = (size_t)b->g->tensor_count + b->variable_count + IFD_TFLITE_ROOMS + 1;
+    code = ifd_cut_begin(&cutter, b->scratch, most + (resume ? resume->value_count : 0), wanted,
+                         b->err);
     if (code == IFD_OK) {
         add_tensors(b, &cutter, used, wanted);
         add_answers(b, &cutter, wanted);
+        ifd_tflite_cut_variables(b, &cutter);
         code = ifd_cut_end(&cutter, b->err);
     }
     return code;
@@ -253,9 +279,12 @@ enum ifd_code ifd_tflite_take_resumed(struct ifd_tflite_build *b)
     for (uint32_t i = 0; i < resume->value_count; i++) {
         const struct ifd_resume_value *from = &resume->value[i];
         const bool is_tensor = from->id < b->g->tensor_count;
-        const enum ifd_code code = ifd_resume_take(b->graph, b->file, b->options->kept,
-                                                   is_tensor ? b->g->tensor[from->id].name : "",
-                                                   from, &b->resumed[i], b->err);
+        enum ifd_code code = ifd_resume_take(b->graph, b->file, b->options->kept,
+                                             is_tensor ? b->g->tensor[from->id].name : "", from,
+                                             &b->resumed[i], b->err);
+        if (code == IFD_OK) {
+            code = ifd_tflite_resume_variable(b, from->id, b->resumed[i]);
+        }
         if (code != IFD_OK) {
             return code;
         }

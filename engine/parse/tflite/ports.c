@@ -263,6 +263,9 @@ static enum ifd_code describe_results(const struct ports *p, struct ifd_port *po
         }
         port[i].desc.shape = ifd_tflite_declared(t, &port[i].desc.shape);
     }
+    for (uint32_t i = 0; i < ifd_tflite_state_count(p->b); i++) {
+        port[tensors->count + i].desc = p->b->state[i].like;
+    }
     return code;
 }
 
@@ -286,12 +289,12 @@ enum ifd_code ifd_tflite_ports(struct ifd_tflite_build *b, struct ifd_parsed *re
         code = name_ports(&p, &b->g->output, "output", &parsed.output);
     }
     parsed.result = parsed.output;
-    parsed.result_count = b->g->output.count;
+    parsed.result_count = b->g->output.count + states;
     if (code == IFD_OK && parsed.cut.is_cut) {
         code = describe_results(&p, parsed.result);
         code = code == IFD_OK ? take_unnamed(&p, p.graph->output_count, &parsed.output) : code;
     }
-    for (uint32_t i = 0; code == IFD_OK && i < states; i++) {
+    for (uint32_t i = 0; code == IFD_OK && i < states && !b->options->resume; i++) {
         parsed.input[b->input.count + i].begin = b->state[i].begin;
     }
     if (code == IFD_OK) {

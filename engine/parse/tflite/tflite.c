@@ -26,6 +26,7 @@ static enum ifd_code build_operators(struct ifd_tflite_build *b, uint32_t first)
         if (b->depth == 0 && b->graph == b->main) {
             b->node = i;
             b->asked = 0;
+            ifd_tflite_note_variables(b);
         }
         code = ifd_tflite_build_operator(b, i, &scratch);
         ifd_arena_reset(&scratch);
@@ -165,7 +166,8 @@ static enum ifd_code build_inputs(struct ifd_tflite_build *b)
     return IFD_OK;
 }
 
-/* Inputs and outputs of the graph: the file's, and behind them the states. */
+/* Inputs and outputs of the graph: the file's, and behind them the states; behind a cut the states
+ * are among the inputs already. */
 static enum ifd_code set_ports(struct ifd_tflite_build *b, const uint32_t *output)
 {
     const uint32_t inputs = b->main_input_count, outputs = b->g->output.count;
@@ -176,10 +178,11 @@ static enum ifd_code set_ports(struct ifd_tflite_build *b, const uint32_t *outpu
     if (!value || !b->state) {
         return ifd_arena_fail(b->scratch, states * sizeof(*b->state), b->err);
     }
-    const enum ifd_code code = ifd_tflite_take_states(b, b->state);
+    const enum ifd_code code = ifd_tflite_take_states(b, true, b->state);
     if (code != IFD_OK) {
         return code;
     }
+    const uint32_t given = b->options->resume ? 0 : states;
     uint32_t *all_outputs = value + inputs + states;
     memcpy(value, b->main_input, inputs * sizeof(*value));
     memcpy(all_outputs, output, outputs * sizeof(*value));
@@ -187,8 +190,7 @@ static enum ifd_code set_ports(struct ifd_tflite_build *b, const uint32_t *outpu
         value[inputs + i] = b->state[i].input;
         all_outputs[outputs + i] = b->state[i].output;
     }
-    return ifd_graph_set_io(b->graph, value, inputs + states, all_outputs, outputs + states,
-                            b->err);
+    return ifd_graph_set_io(b->graph, value, inputs + given, all_outputs, outputs + states, b->err);
 }
 
 /* What CALL_ONCE did in front of the cut: tables are not among the values that go on. */
@@ -277,9 +279,11 @@ static void declare_shapes(const struct ifd_tflite_build *b)
         parsed->output[i].desc.shape = ifd_tflite_declared(&g->tensor[g->output.value[i]], shape);
     }
     for (uint32_t i = 0; i < parsed->state_count; i++) {
-        const struct ifd_shape shape = b->graph->value[b->state[i].input].desc.shape;
-        parsed->input[b->input.count + i].desc.shape = shape;
-        parsed->output[g->output.count + i].desc.shape = shape;
+        const struct ifd_shape shape = b->state[i].like.shape;
+        if (!b->options->resume) {
+            parsed->input[b->input.count + i].desc.shape = shape;
+        }
+        parsed->result[g->output.count + i].desc.shape = shape;
     }
 }
 

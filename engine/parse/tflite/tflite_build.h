@@ -1,7 +1,7 @@
 /** What builds a graph from a checked TFLite model: tflite.c, the whole; node.c, an operator;
  *  values.c, tensors; control.c, operators that name subgraphs; composite.c, operators that are
  *  several of ours; recurrent.c, those of them with a state; constants.c, content; variables.c,
- *  state; cut.c, shapes that data decides. */
+ *  variables; states.c, what of them goes on; cut.c, shapes that data decides. */
 #ifndef INFERD_ENGINE_PARSE_TFLITE_TFLITE_BUILD_H
 #define INFERD_ENGINE_PARSE_TFLITE_TFLITE_BUILD_H
 
@@ -65,7 +65,7 @@ struct ifd_tflite_build {
     bool is_stuck;                  /* a graph that runs as a whole needs content of a run */
     uint32_t *resumed;              /* per value of options->resume */
     struct ifd_tflite_ints input;   /* tensors: inputs of the model, without constants */
-    uint32_t *main_input;           /* values: inputs of the main graph */
+    uint32_t *main_input;           /* values: inputs of the main graph, without states */
     uint32_t main_input_count;
     struct ifd_tflite_room room[IFD_TFLITE_ROOMS]; /* results of the wanted size */
     uint32_t room_count;
@@ -136,17 +136,37 @@ IFD_NODISCARD enum ifd_code ifd_tflite_read_state(struct ifd_tflite_build *b, in
 IFD_NODISCARD enum ifd_code ifd_tflite_write_state(struct ifd_tflite_build *b, int32_t tensor,
                                                    uint32_t value);
 
-/** A variable that sequences keep: values of the main graph before the first operator and behind
- *  the last. */
+/** A variable that sequences keep: values of the main graph before the first operator (IFD_NONE
+ *  behind a cut) and behind the last. */
 struct ifd_tflite_state {
     uint32_t input, output;
     const char *name;
     struct ifd_bytes begin; /* of a sequence */
+    struct ifd_desc like;
 };
 uint32_t ifd_tflite_state_count(const struct ifd_tflite_build *b);
-/** Writes all. Errors: UNSUPPORTED (a variable that changes its shape), NOMEM. (variables.c) */
-IFD_NODISCARD enum ifd_code ifd_tflite_take_states(struct ifd_tflite_build *b,
+/** Writes all. is_end: the graph ends as the model does. Errors: UNSUPPORTED (a variable that
+ *  changes its shape). (states.c) */
+IFD_NODISCARD enum ifd_code ifd_tflite_take_states(struct ifd_tflite_build *b, bool is_end,
                                                    struct ifd_tflite_state *ret);
+
+/** What variables are, for building again from here. Errors: NOMEM. (states.c) */
+IFD_NODISCARD enum ifd_code ifd_tflite_save_variables(const struct ifd_tflite_build *b,
+                                                      struct ifd_arena *scratch,
+                                                      const uint32_t **ret);
+/** As they were, count of them; values from value_count on are gone. (states.c) */
+void ifd_tflite_restore_variables(struct ifd_tflite_build *b, const uint32_t *now, uint32_t count,
+                                  uint32_t value_count);
+/** In front of an operator of the model's subgraph. (states.c) */
+void ifd_tflite_note_variables(struct ifd_tflite_build *b);
+/** Variables become what they were there, where a cut is made. (states.c) */
+IFD_NODISCARD enum ifd_code ifd_tflite_settle_variables(struct ifd_tflite_build *b);
+/** Adds them to the values of a cut. (states.c) */
+struct ifd_cutter;
+void ifd_tflite_cut_variables(const struct ifd_tflite_build *b, struct ifd_cutter *cutter);
+/** Takes a value behind it if it is that of a variable. (states.c) */
+IFD_NODISCARD enum ifd_code ifd_tflite_resume_variable(struct ifd_tflite_build *b, uint64_t id,
+                                                       uint32_t value);
 
 /** Fills ret's description, states and ports from tensor names and the metadata. Inputs, outputs
  *  and states of the graph are set. (ports.c) */

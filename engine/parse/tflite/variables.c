@@ -6,11 +6,9 @@
  * behind the last is an output then.
  *
  * A handle is a constant: the index of its variable. */
-#include "engine/parse/tflite/tflite_build.h"
+#include "engine/parse/tflite/variables.h"
 
 #include <string.h>
-
-#include "engine/ir/shape.h"
 
 #define VARIABLES_MAX 1024
 
@@ -24,18 +22,6 @@ enum {
     ASSIGN_VARIABLE = 144,
     COMPOSITE = 206,
     CASE = 209
-};
-
-struct ifd_tflite_variable {
-    const char *container, *name; /* of a handle */
-    /** Of a variable tensor: its subgraph; NULL: a handle names the variable. */
-    const struct ifd_tflite_subgraph *subgraph;
-    uint32_t tensor;
-    bool is_assigned;       /* an operator outside of CALL_ONCE may write it */
-    uint32_t now;           /* value at this point of the graph; IFD_NONE: nothing has asked yet */
-    uint32_t initial;       /* constant that CALL_ONCE left; IFD_NONE */
-    uint32_t given;         /* input of the graph; IFD_NONE */
-    struct ifd_bytes begin; /* content of given when a sequence begins */
 };
 
 static int32_t builtin_of(const struct ifd_tflite_build *b, const struct ifd_tflite_operator *op)
@@ -71,7 +57,8 @@ static enum ifd_code add(struct ifd_tflite_build *b, const struct ifd_tflite_var
     }
     *ret = b->variable_count++;
     b->variable[*ret] = *variable;
-    b->variable[*ret].now = b->variable[*ret].initial = b->variable[*ret].given = IFD_NONE;
+    struct ifd_tflite_variable *v = &b->variable[*ret];
+    v->now = v->before = v->initial = v->given = IFD_NONE;
     return IFD_OK;
 }
 
@@ -97,19 +84,20 @@ static enum ifd_code find_named(struct ifd_tflite_build *b, const struct ifd_tfl
     return add(b, &wanted, ret);
 }
 
-/* The variable of a variable tensor. */
-static enum ifd_code find_tensor(struct ifd_tflite_build *b, uint32_t tensor, uint32_t *ret)
+/* The variable of a variable tensor of a subgraph. */
+static enum ifd_code find_tensor(struct ifd_tflite_build *b, const struct ifd_tflite_subgraph *g,
+                                 uint32_t tensor, uint32_t *ret)
 {
     for (uint32_t i = 0; i < b->variable_count; i++) {
-        if (b->variable[i].subgraph == b->g && b->variable[i].tensor == tensor) {
+        if (b->variable[i].subgraph == g && b->variable[i].tensor == tensor) {
             *ret = i;
             return IFD_OK;
         }
     }
     return add(b,
                &(struct ifd_tflite_variable){.container = "",
-                                             .name = b->g->tensor[tensor].name,
-                                             .subgraph = b->g,
+                                             .name = g->tensor[tensor].name,
+                                             .subgraph = g,
                                              .tensor = tensor,
                                              .is_assigned = true},
                ret);
@@ -117,12 +105,18 @@ static enum ifd_code find_tensor(struct ifd_tflite_build *b, uint32_t tensor, ui
 
 /* ---- who writes variables ---- */
 
-/* Adds the variables of a subgraph and notes which it writes. handle: room for its tensors. A
- * handle that comes from elsewhere may be any. */
+/* Adds the variables of a subgraph and notes which it writes; each reading of a file adds them in
+ * the same order. handle: room for its tensors. A handle that comes from elsewhere may be any. */
 static enum ifd_code note_writes(struct ifd_tflite_build *b, const struct ifd_tflite_subgraph *g,
                                  uint32_t *handle, bool *ret_writes_any)
 {
     for (uint32_t i = 0; i < g->tensor_count; i++) {
+        uint32_t variable = 0;
+        const enum ifd_code code =
+            g->tensor[i].is_variable ? find_tensor(b, g, i, &variable) : IFD_OK;
+        if (code != IFD_OK) {
+            return code;
+        }
         handle[i] = IFD_NONE;
     }
     for (uint32_t i = 0; i < g->op_count; i++) {
@@ -201,10 +195,11 @@ enum ifd_code ifd_tflite_find_variables(struct ifd_tflite_build *b)
 /* ---- values ---- */
 
 /* A variable's value is one of the main graph. */
-static enum ifd_code check_graph(const struct ifd_tflite_build *b,
+static enum ifd_code check_graph(struct ifd_tflite_build *b,
                                  const struct ifd_tflite_variable *variable)
 {
     if (b->graph != b->main) {
+        b->is_stuck = true; /* it can be built in place where a run says the condition */
         return ifd_fail(b->err, IFD_UNSUPPORTED,
                         "variable " NAME_FORMAT " in a branch or loop that the request decides",
                         variable->name);
@@ -218,6 +213,12 @@ static enum ifd_code give(struct ifd_tflite_build *b, struct ifd_tflite_variable
 {
     const struct ifd_desc desc = b->graph->value[constant].desc;
     const struct ifd_bytes content = b->graph->value[constant].data;
+    if (b->options->resume) {
+        return ifd_fail(b->err, IFD_UNSUPPORTED,
+                        "variable " NAME_FORMAT
+                        " is first read behind a place where data decides sizes",
+                        variable->name);
+    }
     uint8_t *copy = ifd_arena_take_tensor(b->graph->arena, content.size);
     if (!copy) {
         return ifd_arena_fail(b->graph->arena, content.size, b->err);
@@ -229,10 +230,13 @@ static enum ifd_code give(struct ifd_tflite_build *b, struct ifd_tflite_variable
     const enum ifd_code code =
         ifd_graph_add_value(b->graph, variable->name, &desc, &variable->given, b->err);
     variable->now = variable->given;
+    variable->is_state = code == IFD_OK;
+    variable->like = desc;
     return code;
 }
 
-static enum ifd_code begin_tensor(struct ifd_tflite_build *b, struct ifd_tflite_variable *variable)
+enum ifd_code ifd_tflite_begin_tensor(struct ifd_tflite_build *b,
+                                      struct ifd_tflite_variable *variable)
 {
     uint32_t zeros = IFD_NONE;
     enum ifd_code code = ifd_tflite_add_constant(b, variable->tensor, &zeros);
@@ -243,7 +247,8 @@ static enum ifd_code begin_tensor(struct ifd_tflite_build *b, struct ifd_tflite_
     return code;
 }
 
-static enum ifd_code begin_named(struct ifd_tflite_build *b, struct ifd_tflite_variable *variable)
+enum ifd_code ifd_tflite_begin_named(struct ifd_tflite_build *b,
+                                     struct ifd_tflite_variable *variable)
 {
     if (variable->initial == IFD_NONE) {
         return ifd_fail(b->err, IFD_UNSUPPORTED,
@@ -267,12 +272,12 @@ enum ifd_code ifd_tflite_read_state(struct ifd_tflite_build *b, int32_t tensor, 
     if (tensor < 0 || !b->g->tensor[tensor].is_variable) {
         return ifd_tflite_value_of(b, tensor, ret);
     }
-    enum ifd_code code = find_tensor(b, (uint32_t)tensor, &index);
+    enum ifd_code code = find_tensor(b, b->g, (uint32_t)tensor, &index);
     if (code == IFD_OK) {
         code = check_graph(b, &b->variable[index]);
     }
     if (code == IFD_OK && b->variable[index].now == IFD_NONE) {
-        code = begin_tensor(b, &b->variable[index]);
+        code = ifd_tflite_begin_tensor(b, &b->variable[index]);
     }
     *ret = code == IFD_OK ? b->variable[index].now : IFD_NONE;
     return code;
@@ -284,7 +289,7 @@ enum ifd_code ifd_tflite_write_state(struct ifd_tflite_build *b, int32_t tensor,
     if (tensor < 0 || !b->g->tensor[tensor].is_variable) {
         return IFD_OK;
     }
-    const enum ifd_code code = find_tensor(b, (uint32_t)tensor, &index);
+    const enum ifd_code code = find_tensor(b, b->g, (uint32_t)tensor, &index);
     if (code == IFD_OK) {
         b->variable[index].now = value;
     }
@@ -353,7 +358,7 @@ static enum ifd_code build_read(struct ifd_tflite_build *b, const struct ifd_tfl
         code = find_variable(b, op, &variable);
     }
     if (code == IFD_OK && variable->now == IFD_NONE) {
-        code = begin_named(b, variable);
+        code = ifd_tflite_begin_named(b, variable);
     }
     if (code == IFD_OK) {
         b->value_of[op->output.value[0]] = variable->now;
@@ -397,6 +402,14 @@ static enum ifd_code build_once(struct ifd_tflite_build *b, const struct ifd_tfl
         return code;
     }
     b->is_initialized[subgraph] = true;
+    for (uint32_t i = 0; i < b->variable_count && b->resumed; i++) {
+        if (b->variable[i].now != IFD_NONE && !b->variable[i].subgraph) {
+            return ifd_fail(b->err, IFD_UNSUPPORTED,
+                            "it begins variable " NAME_FORMAT
+                            " behind a place where data decides sizes",
+                            b->variable[i].name);
+        }
+    }
     b->fills_tables = b->fills_tables || (b->table && b->depth > 0 && !was_initializing);
     for (uint32_t i = 0; i < b->variable_count; i++) {
         struct ifd_tflite_variable *v = &b->variable[i];
@@ -421,46 +434,4 @@ enum ifd_code ifd_tflite_build_variable(struct ifd_tflite_build *b, uint32_t ind
     default:
         return build_once(b, op);
     }
-}
-
-/* ---- inputs and outputs of the graph ---- */
-
-uint32_t ifd_tflite_state_count(const struct ifd_tflite_build *b)
-{
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < b->variable_count; i++) {
-        count += b->variable[i].given != IFD_NONE;
-    }
-    return count;
-}
-
-/* The value behind the last operator is like that before the first. */
-static enum ifd_code check_state(const struct ifd_tflite_build *b,
-                                 const struct ifd_tflite_variable *variable)
-{
-    const struct ifd_desc *before = &b->graph->value[variable->given].desc;
-    const struct ifd_desc *behind = &b->graph->value[variable->now].desc;
-    if (before->dtype != behind->dtype || !ifd_shape_equal(&before->shape, &behind->shape)) {
-        return ifd_fail(
-            b->err, IFD_UNSUPPORTED, "variable " NAME_FORMAT " is %s %s at first and %s %s later",
-            variable->name, ifd_dtype_name(before->dtype), ifd_shape_text(&before->shape).s,
-            ifd_dtype_name(behind->dtype), ifd_shape_text(&behind->shape).s);
-    }
-    return IFD_OK;
-}
-
-enum ifd_code ifd_tflite_take_states(struct ifd_tflite_build *b, struct ifd_tflite_state *ret)
-{
-    enum ifd_code code = IFD_OK;
-    uint32_t count = 0;
-    for (uint32_t i = 0; code == IFD_OK && i < b->variable_count; i++) {
-        const struct ifd_tflite_variable *v = &b->variable[i];
-        if (v->given == IFD_NONE) {
-            continue;
-        }
-        code = check_state(b, v);
-        ret[count++] = (struct ifd_tflite_state){
-            .input = v->given, .output = v->now, .name = v->name, .begin = v->begin};
-    }
-    return code;
 }
