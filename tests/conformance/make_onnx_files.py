@@ -739,7 +739,7 @@ def main():
                  functions, contributed, machines, labels_and_categories, more_trees, caches,
                  few_bits, others, volumes, turns, regions, dynamic_layers, newest,
                  optimized, position_biases, channels_last,
-                 many_classes, recurrent, converted, former):
+                 many_classes, recurrent, converted, former, expanded):
         make()
 
 
@@ -1051,6 +1051,24 @@ def former():
           opset=9)
     write("former_dynamicslice", [node("DynamicSlice", "xsea")], [("x", x)],
           [("s", S64([1, 0])), ("e", S64([5, 2])), ("a", S64([3, 1]))], opset=9)
+
+
+def expanded():
+    """x[rows] = y, as exporters write it: one index for each row, expanded; and indices that are
+    expanded, but name no whole rows."""
+    y = real(3, 2, 2)
+    for name, indices, target, axis in (
+            ("rows", [[[3]], [[-5]], [[1]]], (3, 2, 2), 0),
+            ("part", [[[3]], [[-5]], [[1]]], (3, 2, 1), 0),
+            ("columns", [[[1], [-2]]], (1, 2, 2), 1),
+            ("mixed", [[[3], [0]], [[-5], [2]], [[1], [1]]], (3, 2, 2), 0)):
+        for reduction in ("none", "add"):
+            write(f"scatter_expanded_{name}_{reduction}",
+                  [node("Expand", "is", "e"),
+                   node("ScatterElements", "xey", "z", axis=axis, reduction=reduction)],
+                  [("x", real(5, 2, 2)), ("i", S64(indices)),
+                   ("y", y[tuple(slice(n) for n in target)])],
+                  [("s", S64(target))], outputs=["z"], opset=18)
 
 
 if __name__ == "__main__":

@@ -49,6 +49,33 @@ void ifd_onnx_gather(struct ifd_onnx_call *call, int unused)
     call->output[0] = ifd_build_node(call->b, IFD_OP_GATHER, call->input, 2, NULL, &attrs);
 }
 
+const struct ifd_node *ifd_onnx_made_by(const struct ifd_builder *b, uint32_t value, enum ifd_op op)
+{
+    const uint32_t producer = b->code == IFD_OK && value < b->graph->value_count
+                                  ? b->graph->value[value].producer
+                                  : IFD_NONE;
+    return producer != IFD_NONE && b->graph->node[producer].op == op ? &b->graph->node[producer]
+                                                                     : NULL;
+}
+
+/* The numbers of whole rows, where all indices of a row were one that was expanded: so exporters
+ * write x[rows] = y. IFD_NONE: they may differ. */
+static uint32_t row_numbers(struct ifd_builder *b, uint32_t indices, const struct ifd_shape *data,
+                            uint32_t axis)
+{
+    const struct ifd_node *expanded = ifd_onnx_made_by(b, indices, IFD_OP_BROADCAST_TO);
+    if (!expanded || axis != 0) {
+        return IFD_NONE;
+    }
+    const struct ifd_shape to = ifd_build_desc(b, indices)->shape;
+    const struct ifd_shape from = ifd_build_desc(b, expanded->input[0])->shape;
+    bool are_rows = from.rank == to.rank && data->rank == to.rank && from.dim[0] == to.dim[0];
+    for (uint32_t d = 1; d < to.rank && are_rows; d++) {
+        are_rows = from.dim[d] == 1 && to.dim[d] == data->dim[d];
+    }
+    return are_rows ? flat(b, expanded->input[0]) : IFD_NONE;
+}
+
 /* For each index along an axis of a tensor of this shape: the number of its element in the flat
  * tensor. Its other coordinates are those of the index. */
 static uint32_t element_numbers(struct ifd_builder *b, uint32_t indices,
@@ -136,6 +163,11 @@ void ifd_onnx_scatter_elements(struct ifd_onnx_call *call, int unused)
     struct ifd_builder *b = call->b;
     const struct ifd_shape data = shape_of(call, 0);
     const uint32_t axis = ifd_build_axis(b, ifd_onnx_int(call, "axis", 0), data.rank);
+    const uint32_t rows = row_numbers(b, call->input[1], &data, axis);
+    if (rows != IFD_NONE) {
+        call->output[0] = scatter(call, call->input[0], rows, call->input[2]);
+        return;
+    }
     const uint32_t numbers = element_numbers(b, call->input[1], &data, axis);
     call->output[0] =
         scatter(call, flat(b, call->input[0]), flat(b, numbers), flat(b, call->input[2]));

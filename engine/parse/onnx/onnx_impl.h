@@ -167,6 +167,9 @@ void ifd_onnx_scatter_elements(struct ifd_onnx_call *call, int unused);
 void ifd_onnx_scatter_nd(struct ifd_onnx_call *call, int unused);
 void ifd_onnx_top_k(struct ifd_onnx_call *call, int unused);
 
+/** The node that makes a value, NULL if it is none of this operator. */
+const struct ifd_node *ifd_onnx_made_by(const struct ifd_builder *b, uint32_t value,
+                                        enum ifd_op op);
 /** For each index along an axis the element of x there; the shape is that of the indices. */
 uint32_t ifd_onnx_gathered(struct ifd_builder *b, uint32_t x, uint32_t indices, uint32_t axis);
 

@@ -54,23 +54,13 @@ uint32_t ifd_onnx_along(struct ifd_builder *b, uint32_t list, uint32_t rank, int
     return ifd_build_reshape(b, list, dim, rank);
 }
 
-/* The node that makes a value, NULL if it is none of this operator. */
-static const struct ifd_node *made_by(const struct ifd_builder *b, uint32_t value, enum ifd_op op)
-{
-    const uint32_t producer = b->code == IFD_OK && value < b->graph->value_count
-                                  ? b->graph->value[value].producer
-                                  : IFD_NONE;
-    return producer != IFD_NONE && b->graph->node[producer].op == op ? &b->graph->node[producer]
-                                                                     : NULL;
-}
-
 /* Stored numbers as floats: those that stepped() cast, where it made them, else a cast. */
 static uint32_t as_floats(struct ifd_builder *b, uint32_t x)
 {
-    const struct ifd_node *cast = made_by(b, x, IFD_OP_CAST);
-    const struct ifd_node *clamp = cast ? made_by(b, cast->input[0], IFD_OP_CLAMP) : NULL;
-    const struct ifd_node *add = clamp ? made_by(b, clamp->input[0], IFD_OP_ADD) : NULL;
-    const bool is_whole = add && made_by(b, add->input[0], IFD_OP_ROUND) &&
+    const struct ifd_node *cast = ifd_onnx_made_by(b, x, IFD_OP_CAST);
+    const struct ifd_node *clamp = cast ? ifd_onnx_made_by(b, cast->input[0], IFD_OP_CLAMP) : NULL;
+    const struct ifd_node *add = clamp ? ifd_onnx_made_by(b, clamp->input[0], IFD_OP_ADD) : NULL;
+    const bool is_whole = add && ifd_onnx_made_by(b, add->input[0], IFD_OP_ROUND) &&
                           ifd_build_content(b, add->input[1]).size > 0;
     const struct ifd_clamp_attrs *range = clamp ? clamp->attrs : NULL;
     const enum ifd_dtype dtype = ifd_build_desc(b, x)->dtype;
