@@ -6,6 +6,7 @@
 
 #include "engine/ir/attrs.h"
 #include "engine/ir/shape.h"
+#include "inferd/engine.h"
 
 /* ---- attributes by name ---- */
 
@@ -163,6 +164,14 @@ static bool allows_axis(const struct spread *s, const struct ifd_node *node)
     return !names_dimension_0(node, adds ? output : input) && mask_of(node, "batch_dims") == 0;
 }
 
+/* Does the window of dimension 0 end at any batch with the last sample? One that ends elsewhere
+ * cuts larger batches. */
+static bool ends_with_batch(const struct spread *s, const struct ifd_node *node)
+{
+    const int64_t end = first_of(node, "end", s->batch);
+    return (mask_of(node, "end_mask") & 1) != 0 || end == s->batch || end >= IFD_MAX_BATCH;
+}
+
 /* Dimension 0 is neither cut, padded, reversed, added nor removed. */
 static bool allows_slice(const struct spread *s, const struct ifd_node *node)
 {
@@ -172,9 +181,9 @@ static bool allows_slice(const struct spread *s, const struct ifd_node *node)
     const int32_t special = mask_of(node, "ellipsis_mask") | mask_of(node, "new_axis_mask") |
                             mask_of(node, "shrink_axis_mask");
     return allows_sample(s, node) && leads_with_batch(s, node->output[0]) && begins_at_0 &&
-           (size == -1 || size == s->batch) && first_of(node, "strides", 1) == 1 &&
-           first_of(node, "before", 0) == 0 && first_of(node, "after", 0) == 0 &&
-           (special & 1) == 0;
+           ends_with_batch(s, node) && (size == -1 || size == s->batch) &&
+           first_of(node, "strides", 1) == 1 && first_of(node, "before", 0) == 0 &&
+           first_of(node, "after", 0) == 0 && (special & 1) == 0;
 }
 
 static bool allows_rule(const struct spread *s, const struct ifd_node *node)

@@ -2,9 +2,9 @@
  * and plans it. */
 #include "engine/model/cached.h"
 #include "engine/model/model.h"
+#include "engine/model/readings.h"
 
 #include "engine/ir/batch.h"
-#include "engine/ir/shape.h"
 
 #include <string.h>
 
@@ -103,11 +103,13 @@ static enum ifd_code probe_once(struct ifd_model *model, const struct ifd_parse_
     /* One sample does not tell. Where the file fixes it, variants that requests share do. */
     const bool tells = code == IFD_OK && parsed.opens_first && options->open_first > 1;
     model->probe.batch_is_free = !parsed.opens_first;
-    if (tells) {
+    /* Where it opens others, too, each shared variant is compared with a reading of its own. */
+    const bool agree = tells && (parsed.opens_others || ifd_readings_agree(&model->graph, &graph));
+    if (agree) {
         code = ifd_optimize(&graph, model->no_optimize ? IFD_PASS_REQUIRED : IFD_PASS_FUSE,
                             model->engine->alloc, NULL, err);
     }
-    if (tells && code == IFD_OK) {
+    if (agree && code == IFD_OK) {
         code = find_free(&graph, &model->probe.batch_is_free, err);
     }
     model->probe.cost += (double)ifd_arena_held_bytes(arena) + graph.work;
@@ -140,64 +142,6 @@ static enum ifd_code probe(struct ifd_model *model, const struct ifd_parse_optio
 
 /* ---- a shared variant is read twice ---- */
 
-/* The first number of a list of whole ones may be the batch: it is a shape, such as that of a
- * transposed convolution's result. */
-static bool constants_differ(const struct ifd_value *a, const struct ifd_value *b)
-{
-    const enum ifd_dtype dtype = a->desc.dtype;
-    const bool is_list = (dtype == IFD_S32 || dtype == IFD_S64) && a->desc.shape.rank == 1;
-    const size_t skipped = is_list && a->desc.shape.dim[0] > 1 ? ifd_dtype_bytes(dtype) : 0;
-    return a->is_constant && b->is_constant && dtype == b->desc.dtype && dtype != IFD_STR &&
-           a->data.size == b->data.size && a->data.size > skipped && a->data.data != b->data.data &&
-           ifd_shape_equal(&a->desc.shape, &b->desc.shape) &&
-           memcmp(a->data.data + skipped, b->data.data + skipped, a->data.size - skipped) != 0;
-}
-
-/* As of a constant's. */
-static bool lists_differ(const struct ifd_ints *a, const struct ifd_ints *b)
-{
-    for (uint32_t i = 1; a->count == b->count && i < a->count; i++) {
-        if (a->value[i] != b->value[i]) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Of two nodes of one operator. */
-static bool attributes_differ(const struct ifd_node *a, const struct ifd_node *b)
-{
-    const struct ifd_op_def *def = ifd_op_def(a->op);
-    bool differ = false;
-    for (uint32_t i = 0; i < def->attr_count && !differ; i++) {
-        const uint8_t *of_a = (const uint8_t *)a->attrs + def->attrs[i].offset;
-        const uint8_t *of_b = (const uint8_t *)b->attrs + def->attrs[i].offset;
-        const size_t bytes = def->attrs[i].kind == IFD_ATTR_BOOL ? sizeof(bool) : sizeof(int32_t);
-        differ = def->attrs[i].kind == IFD_ATTR_INTS
-                     ? lists_differ((const void *)of_a, (const void *)of_b)
-                     : memcmp(of_a, of_b, bytes) != 0;
-    }
-    return differ;
-}
-
-/* Has the other graph other nodes, or do they compute with other numbers? Constants whose shapes
- * differ are a matter of the batch rules. */
-static bool numbers_differ(const struct ifd_graph *a, const struct ifd_graph *b)
-{
-    bool differ = a->node_count != b->node_count;
-    for (uint32_t n = 0; !differ && n < a->node_count; n++) {
-        const struct ifd_node *of_a = &a->node[n], *of_b = &b->node[n];
-        differ = of_a->op != of_b->op || of_a->input_count != of_b->input_count ||
-                 attributes_differ(of_a, of_b);
-        for (uint32_t i = 0; !differ && i < of_a->input_count; i++) {
-            const uint32_t va = of_a->input[i], vb = of_b->input[i];
-            differ =
-                va != IFD_NONE && vb != IFD_NONE && constants_differ(&a->value[va], &b->value[vb]);
-        }
-    }
-    return differ;
-}
-
 /* A number that the file computes of how many samples there are is a constant of the reading. */
 static enum ifd_code compare_samples(const struct ifd_model *model,
                                      const struct ifd_parse_options *options,
@@ -212,7 +156,7 @@ static enum ifd_code compare_samples(const struct ifd_model *model,
     ifd_graph_init(&graph, &arena);
     graph.work_limit = model->graph.work_limit;
     enum ifd_code code = ifd_parse(model->file, &other, &graph, &parsed, err);
-    if (code == IFD_OK && numbers_differ(&model->graph, &graph)) {
+    if (code == IFD_OK && !ifd_readings_agree(&model->graph, &graph)) {
         code = ifd_fail(err, IFD_UNSUPPORTED,
                         "requests cannot share a run: it computes with the number of samples");
     }

@@ -245,6 +245,35 @@ def found():
     )
 
 
+def batches():
+    """The number of samples alone is open. What it decides: factors, branches, windows."""
+    number = node("Shape", "x", "s", end=1)
+    pairs = [("x", F, ["n", 2])]
+    write("batch_factor", [number, node("Cast", "s", "f", to=F), node("Mul", "xf")], pairs, ["y"])
+    branches = {
+        "then_branch": graph([node("Neg", "p", "r")], [], [("r", F, ["n", 2])]),
+        "else_branch": graph([node("Neg", "q", "r")], [], [("r", F, ["n", 2])]),
+    }
+    write(
+        "batch_branch",
+        [
+            number,
+            node("Greater", "so", "g"),
+            node("Squeeze", "g", "c"),
+            node("Abs", "x", "p"),
+            node("Mul", "xx", "q"),
+            node("If", "c", "y", **branches),
+        ],
+        pairs,
+        ["y"],
+        [("o", ints(1))],
+    )
+    write("batch_rows", [node("Slice", "xbea")], pairs, ["y"],
+          [("b", ints(0)), ("e", ints(2)), ("a", ints(0))])
+    write("batch_columns", [number, node("Slice", "xbsa")], [("x", F, ["n", 6])], ["y"],
+          [("b", ints(0)), ("a", ints(1))])
+
+
 def texts():
     """Texts that are made in the turns of a loop, whose parts data decides, and in branches."""
     S, B = TensorProto.STRING, TensorProto.BOOL
@@ -667,6 +696,7 @@ def main():
     graphs()
     far_resizes()
     found()
+    batches()
     sequences()
     upsample_by_nothing()
     texts()

@@ -128,7 +128,9 @@ static void slice_dimension(struct ifd_strided_slice_attrs *attrs, uint32_t d, i
     end = end < -count ? -1 - count : end; /* what is far below keeps clear of overflow */
     end = end < 0 ? end + count : end;
     start = start < (step < 0 ? lowest : 0) ? lowest : start > highest ? highest : start;
-    end = end < lowest ? lowest : end > highest ? highest : end;
+    /* An end beyond the last element stays: it may cut where there are more samples. */
+    const int64_t last = step < 0 ? highest : highest > INT32_MAX ? highest : INT32_MAX;
+    end = end < lowest ? lowest : end > last ? last : end;
     attrs->begin.value[d] = start < 0 ? 0 : start;
     attrs->end.value[d] = end;
     attrs->strides.value[d] = step;

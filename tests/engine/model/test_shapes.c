@@ -534,6 +534,34 @@ static void shapes_that_cannot_be_shared_do_not_keep_others_from_it(void)
     model_file_end(&f);
 }
 
+/* Likewise where the number of samples alone is open. Further requests find what others left. */
+static void what_the_number_of_samples_decides_is_decided_by_each_request(void)
+{
+    static const int64_t batch[] = {1, 2, 3, 4, 2, 1};
+    struct model_file factor, branch, rows, columns;
+    const struct model_file_options options = {.batch = 4};
+    model_file_begin(&factor, ONNX "batch_factor.onnx", &options);
+    model_file_begin(&branch, ONNX "batch_branch.onnx", &options);
+    model_file_begin(&rows, ONNX "batch_rows.onnx", &options);
+    model_file_begin(&columns, ONNX "batch_columns.onnx", &options);
+    for (size_t i = 0; i < sizeof(batch) / sizeof(batch[0]); i++) {
+        const int64_t n = batch[i];
+        factor.batch = branch.batch = rows.batch = columns.batch = n;
+        REQUIRE_OK(run(&factor, SHAPE(n, 2)), &factor.err);
+        EXPECT_CLOSE(((const float *)factor.out[0].data)[1], 2 * (double)n, 0); /* x = 2 */
+        REQUIRE_OK(run(&branch, SHAPE(n, 2)), &branch.err);
+        EXPECT_CLOSE(((const float *)branch.out[0].data)[1], n > 1 ? -2 : -4, 0);
+        REQUIRE_OK(run(&rows, SHAPE(n, 2)), &rows.err);
+        EXPECT(ifd_shape_equal(&rows.out[0].shape, &SHAPE(n < 2 ? n : 2, 2)));
+        REQUIRE_OK(run(&columns, SHAPE(n, 6)), &columns.err);
+        EXPECT(ifd_shape_equal(&columns.out[0].shape, &SHAPE(n, n)));
+    }
+    model_file_end(&factor);
+    model_file_end(&branch);
+    model_file_end(&rows);
+    model_file_end(&columns);
+}
+
 static enum ifd_code run_4_3_together(struct model_file *f)
 {
     static const int64_t size[2][2] = {{1, 3}, {3, 3}};
@@ -587,6 +615,7 @@ int main(int argc, char **argv)
         T(requests_share_no_run_where_samples_depend_on_each_other),
         T(what_is_computed_with_the_number_of_samples_is_not_shared),
         T(shapes_that_cannot_be_shared_do_not_keep_others_from_it),
+        T(what_the_number_of_samples_decides_is_decided_by_each_request),
         T(every_failed_allocation_of_a_shared_run_is_reported),
         T(every_failed_allocation_is_reported),
     };

@@ -1,0 +1,93 @@
+/* Compares two readings of one file. */
+#include "engine/model/readings.h"
+
+#include "engine/ir/shape.h"
+
+#include <string.h>
+
+/* Constants whose shapes differ are a matter of the batch rules. */
+static bool constants_differ(const struct ifd_value *a, const struct ifd_value *b, size_t skipped)
+{
+    return a->desc.dtype == b->desc.dtype && a->desc.dtype != IFD_STR &&
+           ifd_shape_equal(&a->desc.shape, &b->desc.shape) && a->data.size == b->data.size &&
+           a->data.size > skipped && a->data.data != b->data.data &&
+           memcmp(a->data.data + skipped, b->data.data + skipped, a->data.size - skipped) != 0;
+}
+
+/* The first number of a shape may be the batch, such as that of a transposed convolution's result.
+ */
+static size_t bytes_of_batch(const struct ifd_graph *graph, const struct ifd_node *node, uint32_t i)
+{
+    const struct ifd_op_def *def = ifd_op_def(node->op);
+    const bool is_shape = (i == 0 && def->batch == IFD_BATCH_SIZED) ||
+                          (i < 32 && (def->shape_inputs & IFD_BIT(i)) != 0);
+    return is_shape ? ifd_dtype_bytes(graph->value[node->input[i]].desc.dtype) : 0;
+}
+
+/* As of a shape. */
+static bool lists_differ(const struct ifd_ints *a, const struct ifd_ints *b)
+{
+    for (uint32_t i = 1; a->count == b->count && i < a->count; i++) {
+        if (a->value[i] != b->value[i]) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Of two nodes of one operator. */
+static bool attributes_differ(const struct ifd_node *a, const struct ifd_node *b)
+{
+    const struct ifd_op_def *def = ifd_op_def(a->op);
+    bool differ = false;
+    for (uint32_t i = 0; i < def->attr_count && !differ; i++) {
+        const uint8_t *of_a = (const uint8_t *)a->attrs + def->attrs[i].offset;
+        const uint8_t *of_b = (const uint8_t *)b->attrs + def->attrs[i].offset;
+        const size_t bytes = def->attrs[i].kind == IFD_ATTR_BOOL ? sizeof(bool) : sizeof(int32_t);
+        differ = def->attrs[i].kind == IFD_ATTR_INTS
+                     ? lists_differ((const void *)of_a, (const void *)of_b)
+                     : memcmp(of_a, of_b, bytes) != 0;
+    }
+    return differ;
+}
+
+/* Of values that are not constant. */
+static bool sources_differ(const struct ifd_value *a, const struct ifd_value *b)
+{
+    return a->producer != b->producer || strcmp(a->name, b->name) != 0;
+}
+
+static bool inputs_differ(const struct ifd_graph *a, const struct ifd_node *of_a,
+                          const struct ifd_graph *b, const struct ifd_node *of_b, uint32_t i)
+{
+    const uint32_t in_a = of_a->input[i], in_b = of_b->input[i];
+    if (in_a == IFD_NONE || in_b == IFD_NONE) {
+        return in_a != in_b;
+    }
+    const struct ifd_value *va = &a->value[in_a], *vb = &b->value[in_b];
+    return va->is_constant && vb->is_constant ? constants_differ(va, vb, bytes_of_batch(a, of_a, i))
+                                              : sources_differ(va, vb);
+}
+
+static bool nodes_differ(const struct ifd_graph *a, const struct ifd_graph *b, uint32_t n)
+{
+    const struct ifd_node *of_a = &a->node[n], *of_b = &b->node[n];
+    bool differ = of_a->op != of_b->op || of_a->input_count != of_b->input_count ||
+                  attributes_differ(of_a, of_b);
+    for (uint32_t i = 0; !differ && i < of_a->input_count; i++) {
+        differ = inputs_differ(a, of_a, b, of_b, i);
+    }
+    return differ;
+}
+
+bool ifd_readings_agree(const struct ifd_graph *a, const struct ifd_graph *b)
+{
+    bool differ = a->node_count != b->node_count || a->output_count != b->output_count;
+    for (uint32_t n = 0; !differ && n < a->node_count; n++) {
+        differ = nodes_differ(a, b, n);
+    }
+    for (uint32_t i = 0; !differ && i < a->output_count; i++) {
+        differ = sources_differ(&a->value[a->output[i]], &b->value[b->output[i]]);
+    }
+    return !differ;
+}
