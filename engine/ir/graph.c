@@ -65,6 +65,16 @@ enum ifd_code ifd_graph_add_value(struct ifd_graph *graph, const char *name,
     return IFD_OK;
 }
 
+/* Any byte but 0 is true, and kernels know 1 only. */
+static bool has_other_flags(const struct ifd_desc *desc, struct ifd_bytes data)
+{
+    uint8_t bits = 0;
+    for (size_t i = 0; desc->dtype == IFD_BOOL && i < data.size; i++) {
+        bits |= data.data[i];
+    }
+    return bits > 1;
+}
+
 enum ifd_code ifd_graph_set_constant(struct ifd_graph *graph, uint32_t value, struct ifd_bytes data,
                                      size_t readable_after, struct ifd_err *err)
 {
@@ -82,13 +92,17 @@ enum ifd_code ifd_graph_set_constant(struct ifd_graph *graph, uint32_t value, st
                         v->producer);
     }
     bool aligned = data.data && (uintptr_t)data.data % ifd_dtype_bytes(v->desc.dtype) == 0;
-    if (!aligned || readable_after < IFD_TENSOR_PAD) {
+    const bool has_others = has_other_flags(&v->desc, data);
+    if (!aligned || has_others || readable_after < IFD_TENSOR_PAD) {
         uint8_t *copy = ifd_arena_take_tensor(graph->arena, data.size);
         if (!copy) {
             return ifd_arena_fail(graph->arena, data.size, err);
         }
         if (data.size > 0) {
             memcpy(copy, data.data, data.size);
+        }
+        for (size_t i = 0; has_others && i < data.size; i++) {
+            copy[i] = copy[i] != 0;
         }
         data.data = copy;
     }

@@ -66,9 +66,9 @@ IFD_NODISCARD enum ifd_code ifd_graph_add_value(struct ifd_graph *graph, const c
                                                 const struct ifd_desc *desc, uint32_t *ret_index,
                                                 struct ifd_err *err);
 
-/** Makes a value constant. data must have exactly the bytes that desc says. It is used in place if
- *  it is aligned to the element's size and readable_after ≥ IFD_TENSOR_PAD, and copied into the
- *  arena otherwise. */
+/** Makes a value constant. data must have exactly the bytes that desc says; of a bool any byte but
+ *  0 is true and becomes 1. It is used in place if it is aligned to the element's size and
+ *  readable_after ≥ IFD_TENSOR_PAD, and copied into the arena otherwise. */
 IFD_NODISCARD enum ifd_code ifd_graph_set_constant(struct ifd_graph *graph, uint32_t value,
                                                    struct ifd_bytes data, size_t readable_after,
                                                    struct ifd_err *err);

@@ -739,7 +739,8 @@ def main():
                  functions, contributed, machines, labels_and_categories, more_trees, caches,
                  few_bits, others, volumes, turns, regions, dynamic_layers, newest,
                  optimized, position_biases, channels_last,
-                 many_classes, recurrent, converted, former, expanded):
+                 many_classes, recurrent, converted, former, expanded, softmax_steps,
+                 listed):
         make()
 
 
@@ -1069,6 +1070,43 @@ def expanded():
                   [("x", real(5, 2, 2)), ("i", S64(indices)),
                    ("y", y[tuple(slice(n) for n in target)])],
                   [("s", S64(target))], outputs=["z"], opset=18)
+
+
+def softmax_steps():
+    """Scales whose inverse is no whole number: ONNX Runtime cuts it off."""
+    for name, dtype, scale in (("255", U8, 1 / 255), ("signed", S8, 0.0045)):
+        constants = [("xs", F(0.05)), ("xz", np.array(3, dtype)), ("ys", F(scale)),
+                     ("yz", np.array(np.iinfo(dtype).min, dtype))]
+        write("qlinear_softmax_" + name,
+              [node("QLinearSoftmax", ["x", "xs", "xz", "ys", "yz"], ["q"], MS, axis=-1, opset=13),
+               node("DequantizeLinear", ["q", "ys", "yz"])],
+              [("x", stored(dtype, 6, 7))], constants, outputs=("q", "y"))
+
+
+def listed():
+    """A large value of 8-bit floats that the file lists among its inputs, too, and flags of which
+    one is 7."""
+    if sys.argv[1:] and "listed" not in sys.argv[1:]:
+        return
+    w = (np.arange(9000) % 120).astype(U8).view(ml_dtypes.float8_e4m3fn)
+    x, flags = real(8), np.array([0, 7, 1, 128, 0, 0, 255, 1], U8)
+    y = x + np.where(flags != 0, w[:8].astype(F), F(-1))
+    constants = [numpy_helper.from_array(w, "w"),
+                 TensorProto(name="k", data_type=TensorProto.BOOL, dims=[8],
+                             raw_data=flags.tobytes()),
+                 *(constant(a, n) for n, a in (("b", S64([0])), ("e", S64([8])), ("m", F(-1)),
+                                               ("given:x", x), ("wanted:y", y),
+                                               ("wanted:c", (flags != 0).astype(F))))]
+    nodes = [node("Cast", "w", "f", to=1), node("Slice", "fbe", "s"), node("Where", "ksm", "t"),
+             node("Add", "xt"), node("Cast", "k", "c", to=1)]
+    ports = [helper.make_tensor_value_info("x", TensorProto.FLOAT, [8]),
+             helper.make_tensor_value_info("w", TensorProto.FLOAT8E4M3FN, [9000])]
+    results = [helper.make_tensor_value_info(n, TensorProto.FLOAT, [8]) for n in "yc"]
+    made = helper.make_model(helper.make_graph(nodes, "g", ports, results, constants),
+                             opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    made.producer_name = f"answers: ml_dtypes {ml_dtypes.__version__}"
+    (FOLDER / "listed.onnx").write_bytes(made.SerializeToString())
+    print("listed")
 
 
 if __name__ == "__main__":

@@ -23,9 +23,10 @@ class Beside:
     outputs: list
     text: str  # what the case is
     steps: dict  # backends → by which integers may differ
+    off: float = 0  # by which floats may differ beyond their rounding
 
 
-def difference(got, want, steps):
+def difference(got, want, steps, off=0):
     """What differs, or None."""
     if got.shape != want.shape:
         return f"shape {got.shape}, wanted {want.shape}"
@@ -41,7 +42,7 @@ def difference(got, want, steps):
     if not np.array_equal(got[~finite], want[~finite], equal_nan=True):
         return "infinities differ"
     unit = RELATIVE if want.dtype != np.float16 else 2e-3
-    bound = unit * max(1.0, float(np.abs(want[finite]).max(initial=0)))
+    bound = off + unit * max(1.0, float(np.abs(want[finite]).max(initial=0)))
     worst = float(np.abs(got[finite].astype(np.float64) - want[finite]).max(initial=0))
     return f"off by {worst:.3g}, at most {bound:.3g}" if worst > bound else None
 
@@ -91,7 +92,7 @@ class Judge:
             return "refused", refusal, backends
         steps = beside.steps.get(backends, 1)
         for i, (g, want) in enumerate(zip(got, beside.outputs)):
-            what = difference(g, np.asarray(want), steps)
+            what = difference(g, np.asarray(want), steps, beside.off)
             if what:
                 return "differs", f"out{i}: {what}", backends
         return "equal", "", backends

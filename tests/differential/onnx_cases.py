@@ -23,6 +23,7 @@ class Case:
     domain: str = ""
     peer: str = ""  # "onnx": the definition's own evaluator answers what ONNX Runtime refuses
     is_fixed: bool = False  # no other opset, no other types
+    off: float = 0  # by which floats may differ, because the peer rounds what it multiplies
     nodes: list = None  # the graph from in0 … to out0 …, if it is more than one node
 
 

@@ -20,6 +20,21 @@ def crop_and_resize(rng):
                                         "extrapolation_value": pick(rng, 0.0, -1.5)}, {3})
 
 
+def resize_region(rng):
+    """As tf2onnx writes a crop. A direction that keeps its size is cropped as others are, and as
+    ONNX defines it; ONNX Runtime leaves it whole, so none does here."""
+    x = array(rng, shape_of(rng, pick(rng, 3, 4, 5), 7))
+    directions = x.ndim - 2
+    region = np.concatenate([[0, 0], rng.uniform(-0.2, 0.6, directions), [1, 1],
+                             rng.uniform(0.4, 1.2, directions)]).astype(F)
+    sizes = [*x.shape[:2], *(whole(rng, 1, 9) for _ in range(directions))]
+    sizes = [s + 1 if i > 1 and s == x.shape[i] else s for i, s in enumerate(sizes)]
+    modes = ["nearest", "linear"] + ["cubic"] * (x.ndim == 4)
+    return Case("Resize", [x, region, None, np.array(sizes, np.int64)],
+                {"mode": pick(rng, *modes), "coordinate_transformation_mode": "tf_crop_and_resize",
+                 "extrapolation_value": -1.5}, {1, 3}, opset=13, is_fixed=True)
+
+
 def inverse(rng):
     n = whole(rng, 1, 7)
     lead = shape_of(rng, whole(rng, 0, 2), 3)
@@ -88,8 +103,9 @@ def dynamic_slice(rng):
 
 
 CONVERTED = {
-    "CropAndResize": crop_and_resize, "Inverse": inverse, "MatMulInteger16": matmul_16,
-    "MurmurHash3": murmur_hash, "UnfoldTensor": unfold, "Unique of com.microsoft": unique,
+    "CropAndResize": crop_and_resize, "Resize of a region": resize_region, "Inverse": inverse,
+    "MatMulInteger16": matmul_16, "MurmurHash3": murmur_hash, "UnfoldTensor": unfold,
+    "Unique of com.microsoft": unique,
     "Affine": former("Affine", alpha=(-2, 2), beta=(-1, 1)), "Crop": crop,
     "DynamicSlice": dynamic_slice, "ImageScaler": image_scaler,
     "ParametricSoftplus": former("ParametricSoftplus", alpha=(0.1, 2), beta=(0.1, 2)),

@@ -144,6 +144,34 @@ def fused_conv(rng):
     return ms("FusedConv", inputs, attrs, {1, 2})
 
 
+def unpacked(x, bits):
+    """Numbers of a few bits, two in a byte: the lower bits first."""
+    x = x if bits == 8 else np.stack([x & 15, x >> 4], -1).reshape(*x.shape[:-1], -1)
+    return x.astype(np.float64)
+
+
+def rounding_of(x, weights, scales, zeros, bits):
+    """By how much results may be off if x is rounded to 127 steps up to the largest number of each
+    block."""
+    n, blocks, _ = weights.shape
+    numbers = unpacked(weights, bits)
+    zero = unpacked(zeros, bits)[:, :blocks, None] if zeros is not None else 2.0 ** (bits - 1)
+    size = np.abs((numbers - zero) * scales[..., None]).sum(-1)
+    rows = x.reshape(-1, x.shape[-1])
+    padded = np.pad(rows, ((0, 0), (0, blocks * numbers.shape[2] - rows.shape[1])))
+    largest = np.abs(padded.reshape(len(rows), blocks, -1)).max(-1)
+    return float((largest / 254 @ size.T).max())
+
+
+def rounded_blocks(rng):
+    """Activations may be rounded to 8 bits; ONNX Runtime does so, inferd does not."""
+    case = matmul_blocks(rng)
+    x, weights, scales, *more = case.inputs
+    case.attrs["accuracy_level"] = 4
+    case.off = rounding_of(x, weights, scales, more[0] if more else None, case.attrs["bits"])
+    return case
+
+
 def matmul_blocks(rng):
     bits, block = pick(rng, 4, 4, 8), pick(rng, 16, 32)
     m, k, n = whole(rng, 1, 5), whole(rng, 1, 80), whole(rng, 1, 20)
@@ -272,7 +300,8 @@ def q_unary(op, **attrs):
 def q_softmax(rng):
     dtype, shape = bytes_of(rng), shape_of(rng)
     zero = np.array(0 if dtype == np.uint8 else -128, dtype)
-    return ms("QLinearSoftmax", quantized(rng, shape, dtype) + [np.array(1 / 256, F), zero],
+    scale = pick(rng, 1 / 256, 1 / 255, rng.uniform(0.002, 0.02))
+    return ms("QLinearSoftmax", quantized(rng, shape, dtype) + [np.array(scale, F), zero],
               {"axis": axis_of(rng, len(shape)), "opset": pick(rng, 11, 13)}, {1, 2, 3, 4},
               steps=1)
 
@@ -301,7 +330,8 @@ def last(x, is_last):
 
 
 def q_average(rng):
-    attrs, _, space = window(rng, 2)
+    """A mean half way between two steps may be rounded to either."""
+    attrs, _, space = window(rng, pick(rng, 1, 2, 3))
     attrs.pop("dilations", None)
     is_last, dtype = whole(rng, 0, 1), bytes_of(rng)
     attrs.update(channels_last=is_last, count_include_pad=whole(rng, 0, 1))
@@ -452,6 +482,7 @@ MICROSOFT = {
     "FusedMatMul": fused_matmul("FusedMatMul"),
     "TransposeMatMul": fused_matmul("TransposeMatMul"), "FusedMatMul of turned batches":
     batch_turned, "FusedGemm": fused_gemm, "FusedConv": fused_conv, "MatMulNBits": matmul_blocks,
+    "MatMulNBits of rounded activations": rounded_blocks,
     "MatMulBnb4": matmul_bnb4, "GatherBlockQuantized": gather_blocks, "QGemm": q_gemm,
     "DynamicQuantizeMatMul": dynamic_matmul, "MatMulIntegerToFloat": matmul_to_float,
     "QLinearConv of com.microsoft": channels_last_conv, "DynamicQuantizeLSTM": dynamic_lstm,

@@ -100,7 +100,7 @@ def made(case, answer):
     outputs = answer(model, inputs)
     text = f"{case.op} opset {case.opset} {case.attrs} of {kinds}"
     steps = {"CpuRef": case.steps, "CpuAcc,CpuRef": case.steps}
-    return beside.Beside(typed(model, outputs), inputs, outputs, text, steps)
+    return beside.Beside(typed(model, outputs), inputs, outputs, text, steps, case.off)
 
 
 def make(cases):

@@ -39,6 +39,9 @@ NARROW = """Casts and quantizations know floats of 8 bits and of 4, and whole nu
 bits. As inputs and outputs of a model each is a byte: UINT8 with the bits of a float, INT8 or UINT8
 with a whole number. Other operators compute these floats as f32."""
 
+LEVELS = """MatMulNBits multiplies floats at every `accuracy_level`; ONNX Runtime rounds activations
+to 8 bits at level 4 (`tests/differential/README.md` has the bound of what that changes)."""
+
 
 def read(path):
     return (ROOT / path).read_text()
@@ -181,7 +184,7 @@ def document(program):
     text += "\n" + textwrap.fill(" ".join(NARROW.split()), 100) + "\n"
     for domain, title in (("ML", "Of ai.onnx.ml"), ("MS", "Of com.microsoft")):
         text += f"\n{title}:\n\n" + paragraph(onnx_list(domain))
-    return text
+    return text + "\n" + textwrap.fill(" ".join(LEVELS.split()), 100) + "\n"
 
 
 arguments = [word for word in sys.argv[1:] if word != "--write"]

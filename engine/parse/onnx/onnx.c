@@ -41,6 +41,9 @@ static enum ifd_code add_initializers(struct ifd_onnx_build *build)
                 : ifd_onnx_constant(&build->b, &g->initializer[i]);
         code = build->b.code == IFD_OK ? ifd_onnx_define(build, g->initializer[i].name, value)
                                        : build->b.code;
+        if (name) {
+            name->is_fixed = true;
+        }
     }
     return code;
 }

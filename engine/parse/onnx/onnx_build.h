@@ -37,6 +37,7 @@ struct ifd_onnx_name {
     const struct ifd_onnx_node *maker;         /* the node that it is an output of; NULL: none */
     bool is_given;                             /* the caller knows it as an input */
     bool is_open_input;                        /* it is one, even if the file has a value for it */
+    bool is_fixed;                             /* the file has a value for it, and it is none */
     const struct ifd_onnx_tensor *initializer; /* that value */
 };
 

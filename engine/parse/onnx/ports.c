@@ -166,8 +166,8 @@ enum ifd_code ifd_onnx_add_inputs(struct ifd_onnx_build *build)
     const struct ifd_onnx_graph *g = build->scope->g;
     uint32_t count = 0;
     for (uint32_t i = 0; i < g->input_count; i++) {
-        const uint32_t known = ifd_onnx_lookup(build, g->input[i].name);
-        if (known != IFD_NONE && build->b.graph->value[known].is_constant) {
+        const struct ifd_onnx_name *entry = ifd_onnx_find(build->scope, g->input[i].name);
+        if (entry && entry->is_fixed) {
             continue;
         }
         struct ifd_desc desc;
@@ -176,7 +176,6 @@ enum ifd_code ifd_onnx_add_inputs(struct ifd_onnx_build *build)
         if (!name) {
             return ifd_arena_fail(build->b.graph->arena, g->input[i].name.size, build->err);
         }
-        const struct ifd_onnx_name *entry = ifd_onnx_find(build->scope, g->input[i].name);
         const struct ifd_onnx_tensor *value = entry ? entry->initializer : NULL;
         enum ifd_code code = describe_input(build, &g->input[i], name, value, &desc, declared);
         if (code == IFD_OK && value && !build->options->are_final) {

@@ -360,11 +360,22 @@ static uint32_t q_mean(struct ifd_onnx_call *call, uint32_t x)
                             ifd_onnx_int(call, "keepdims", 1) != 0);
 }
 
+/* ONNX Runtime counts the steps up to 1 in whole numbers: 254 of 1/255. */
+static struct ifd_onnx_quant in_whole_steps(struct ifd_builder *b, struct ifd_onnx_quant q)
+{
+    const uint32_t one = ifd_build_number(b, IFD_F32, 1);
+    const uint32_t steps =
+        ifd_build_unary(b, IFD_OP_FLOOR, ifd_build_binary(b, IFD_OP_DIV, one, q.scale));
+    q.scale = ifd_build_binary(b, IFD_OP_DIV, one, steps);
+    return q;
+}
+
 /* A function of one tensor: x, its quantization, that of the result. */
 static uint32_t q_function(struct ifd_onnx_call *call, enum ifd_onnx_quantized which)
 {
     struct ifd_builder *b = call->b;
     const struct ifd_leaky_relu_attrs leaky = {.alpha = (float)ifd_onnx_f32(call, "alpha", 0.01)};
+    struct ifd_onnx_quant q = ifd_onnx_quant_at(call, 3);
     uint32_t y = real_input(call, 0, 0);
     const bool is_last = ifd_onnx_int(call, "channels_last", 0) != 0;
     y = is_last ? channels_second(b, y) : y;
@@ -377,6 +388,7 @@ static uint32_t q_function(struct ifd_onnx_call *call, enum ifd_onnx_quantized w
         break;
     case IFD_ONNX_Q_SOFTMAX:
         y = ifd_onnx_softmax(call, IFD_OP_SOFTMAX, y, ifd_onnx_int(call, "opset", 13));
+        q = in_whole_steps(b, q);
         break;
     case IFD_ONNX_Q_AVERAGE_POOL:
         y = ifd_onnx_average(call, y);
@@ -389,7 +401,7 @@ static uint32_t q_function(struct ifd_onnx_call *call, enum ifd_onnx_quantized w
         break;
     }
     y = is_last ? channels_last(b, y) : y;
-    return ifd_onnx_quantize(b, y, ifd_onnx_quant_at(call, 3), 0);
+    return ifd_onnx_quantize(b, y, q, 0);
 }
 
 static uint32_t q_binary(struct ifd_onnx_call *call, enum ifd_op op)

@@ -120,6 +120,24 @@ static void constants_are_copied_unless_aligned_and_followed_by_a_pad(void)
     ifd_arena_finish(&arena);
 }
 
+static void any_byte_but_0_of_a_constant_flag_is_true(void)
+{
+    static const _Alignas(IFD_TENSOR_ALIGN) uint8_t memory[4 + IFD_TENSOR_PAD] = {0, 7, 1, 128};
+    struct ifd_err err = {0};
+    struct ifd_arena arena;
+    struct ifd_graph graph;
+    uint32_t flags = 0;
+    const struct ifd_desc desc = {.dtype = IFD_BOOL, .shape = {.rank = 1, .dim = {4}}};
+    ifd_arena_init(&arena, ifd_alloc_system(), 0);
+    ifd_graph_init(&graph, &arena);
+    REQUIRE_OK(ifd_graph_add_value(&graph, "flags", &desc, &flags, &err), &err);
+    REQUIRE_OK(
+        ifd_graph_set_constant(&graph, flags, (struct ifd_bytes){memory, 4}, sizeof(memory), &err),
+        &err);
+    EXPECT(memcmp(graph.value[flags].data.data, (const uint8_t[]){0, 1, 1, 1}, 4) == 0);
+    ifd_arena_finish(&arena);
+}
+
 static void infer_node_writes_shapes_and_names_the_node_on_error(void)
 {
     struct ifd_arena arena;
@@ -240,6 +258,7 @@ int main(int argc, char **argv)
         T(add_node_refuses_an_output_that_has_a_producer_and_leaves_no_trace),
         T(indexes_out_of_range_are_refused),
         T(constants_are_copied_unless_aligned_and_followed_by_a_pad),
+        T(any_byte_but_0_of_a_constant_flag_is_true),
         T(infer_node_writes_shapes_and_names_the_node_on_error),
         T(clone_can_change_without_touching_the_original),
         T(every_failed_allocation_is_reported),
