@@ -87,11 +87,17 @@ static float new_bias(const struct job *job, const struct affine *a, size_t c)
     return (job->old_bias ? job->old_bias[c] * scale_at(a, c) : 0.0f) + shift_at(a, c);
 }
 
+/* A shift leaves them as they are. */
+static bool changes_weights(const struct affine *a)
+{
+    return a->scale || a->scale_sign < 0;
+}
+
 /* Do all weights stay finite? */
 static bool is_finite(const struct job *job, const struct affine *a)
 {
     bool ok = true;
-    for (size_t i = 0; i < job->weight_count; i++) {
+    for (size_t i = 0; i < job->weight_count && changes_weights(a); i++) {
         ok &= isfinite(new_weight(job, a, i)) != 0;
     }
     for (size_t c = 0; c < job->channels; c++) {
@@ -118,7 +124,9 @@ static bool find_job(const struct ifd_graph *graph, const struct ifd_node *conv,
     *ret = job;
     return job.weights && (job.bias == IFD_NONE || bias_count == job.channels) &&
            job.weight_count % job.channels == 0 &&
-           ifd_rewrite_has_room(graph, (job.weight_count + job.channels) * sizeof(float)) &&
+           ifd_rewrite_has_room(graph,
+                                ((changes_weights(a) ? job.weight_count : 0) + job.channels) *
+                                    sizeof(float)) &&
            is_finite(&job, a);
 }
 
@@ -148,7 +156,7 @@ static enum ifd_code fold(struct ifd_graph *graph, struct ifd_node *conv, const 
     uint32_t filter = job->filter, bias = job->bias;
     float *data = NULL;
     enum ifd_code code = IFD_OK;
-    if (a->scale || a->scale_sign < 0) {
+    if (changes_weights(a)) {
         const struct ifd_shape shape = graph->value[filter].desc.shape;
         code = ifd_rewrite_add_floats(graph, job->filter, &shape, &data, &filter, err);
         for (size_t i = 0; code == IFD_OK && i < job->weight_count; i++) {
