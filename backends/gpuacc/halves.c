@@ -10,6 +10,16 @@
 #define WIDE_LAYERS   3
 #define WIDE_CHANNELS 16
 
+static bool is_among(const struct ifd_gpu_driver *driver,
+                     const struct ifd_gpu_driver *const *drivers, size_t count)
+{
+    bool is_there = false;
+    for (size_t i = 0; i < count; i++) {
+        is_there |= driver == drivers[i];
+    }
+    return is_there;
+}
+
 /* Its kernels load and store what common.cl calls reals. */
 static bool converts(const void *context, uint32_t n)
 {
@@ -21,20 +31,21 @@ static bool converts(const void *context, uint32_t n)
         &ifd_gpu_driver_resize_bilinear, &ifd_gpu_driver_batch_matmul,
     };
     const struct ifd_gpu_lowering *lowering = context;
-    bool is_there = false;
-    for (size_t i = 0; i < sizeof(drivers) / sizeof(drivers[0]); i++) {
-        is_there |= lowering->driver[n] == drivers[i];
-    }
-    return is_there;
+    return is_among(lowering->driver[n], drivers, sizeof(drivers) / sizeof(drivers[0]));
 }
 
 /* Its kernels know the size of elements only. */
 static bool moves(const void *context, uint32_t n)
 {
+    static const struct ifd_gpu_driver *const drivers[] = {
+        &ifd_gpu_driver_moves,          &ifd_gpu_driver_pad,
+        &ifd_gpu_driver_space_depth,    &ifd_gpu_driver_space_batch,
+        &ifd_gpu_driver_resize_nearest, &ifd_gpu_driver_tile,
+        &ifd_gpu_driver_broadcast_to,   &ifd_gpu_driver_reverse,
+        &ifd_gpu_driver_gather,         &ifd_gpu_driver_mirror_pad,
+    };
     const struct ifd_gpu_lowering *lowering = context;
-    const struct ifd_gpu_driver *driver = lowering->driver[n];
-    return driver == &ifd_gpu_driver_moves || driver == &ifd_gpu_driver_pad ||
-           driver == &ifd_gpu_driver_space_depth || driver == &ifd_gpu_driver_resize_nearest;
+    return is_among(lowering->driver[n], drivers, sizeof(drivers) / sizeof(drivers[0]));
 }
 
 static bool is_layer(enum ifd_op op)

@@ -21,13 +21,14 @@ install() {
 others='faults|kernel_files_compile|kernels_keep_to_their_memory|^golden\.gpuacc\.|every_blocking'
 small_floats=face_detection_short_range,kws_ref_model_float32,mnist_lstm_float
 small_floats+=,mobilenet_v1_0_25_224_float,resnet8_cifar10_float,vww_96_float
+halves=kws_ref_model_float32,mobilenet_v1_0_25_224_float,resnet8_cifar10_float,vww_96_float
 small_quantized=ad01_int8,kws_ref_model,mobilenet_v1_0_25_128_quant,mobilenet_v2_1_0_224_quant
 small_quantized+=,resnet8_cifar10_int8,str_ww_ref_model,vww_96_int8
 
-golden() { # FOLDER exact|fast MODELS
+golden() { # FOLDER MODELS OPTION…
     [ -d ../shared ] || return 0
-    "$1/tests/golden_run" --backend-path "$1/lib/inferd/backends" --backend GpuAcc,CpuRef "--$2" \
-        --model "$3" ../shared
+    "$1/tests/golden_run" --backend-path "$1/lib/inferd/backends" --backend GpuAcc,CpuRef \
+        --model "$2" "${@:3}" ../shared
 }
 
 run() { # FOLDER
@@ -40,8 +41,9 @@ run() { # FOLDER
     grep -q "backend: GpuAcc available" <<<"$seen"
     ctest --test-dir "$folder" -j "$(nproc)" --output-on-failure --no-tests=error \
         -R '^backends\.gpuacc\.|\.GpuAcc\.' -E "$others"
-    golden "$folder" exact "$small_quantized"
-    golden "$folder" fast "$small_floats"
+    golden "$folder" "$small_quantized" --exact
+    golden "$folder" "$small_floats" --fast
+    golden "$folder" "$halves" --precision fp16
 }
 
 case "${1-}:$#" in

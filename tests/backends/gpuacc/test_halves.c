@@ -143,14 +143,115 @@ static uint32_t build(struct ifd_graph *g, int64_t c, uint32_t ret[OUTPUTS])
     return x;
 }
 
+/* ---- a network that moves elements ---- */
+
+static uint32_t space(struct ifd_graph *g, enum ifd_op op, uint32_t x)
+{
+    const int64_t block[] = {2, 2}, before[] = {0, 1}, after[] = {0, 0};
+    struct ifd_node *node = add(g, op, &x, 1);
+    set_ints(node, "block", block, 2);
+    set_ints(node, "before", before, 2);
+    set_ints(node, "after", after, 2);
+    return finish(g, node);
+}
+
+static uint32_t transpose(struct ifd_graph *g, uint32_t x)
+{
+    const int64_t perm[] = {0, 2, 1, 3};
+    struct ifd_node *node = add(g, IFD_OP_TRANSPOSE, &x, 1);
+    set_ints(node, "perm", perm, 4);
+    return finish(g, node);
+}
+
+static uint32_t blocks(struct ifd_graph *g, enum ifd_op op, uint32_t x)
+{
+    struct ifd_node *node = add(g, op, &x, 1);
+    ((struct ifd_space_depth_attrs *)attrs_of(node))->block = 2;
+    return finish(g, node);
+}
+
+static uint32_t gather(struct ifd_graph *g, uint32_t x)
+{
+    static const int32_t index[] = {3, 0, 2, 2};
+    const struct ifd_desc desc = {.dtype = IFD_S32, .shape = SHAPE(4)};
+    const struct ifd_bytes content = {.data = (const uint8_t *)index, .size = sizeof(index)};
+    uint32_t in[] = {x, 0};
+    REQUIRE_OK(ifd_graph_add_value(g, "index", &desc, &in[1], NULL), NULL);
+    REQUIRE_OK(ifd_graph_set_constant(g, in[1], content, 0, NULL), NULL);
+    struct ifd_node *node = add(g, IFD_OP_GATHER, in, 2);
+    ((struct ifd_gather_attrs *)attrs_of(node))->axis = 1;
+    return finish(g, node);
+}
+
+static uint32_t mirror(struct ifd_graph *g, uint32_t x)
+{
+    const int64_t before[] = {0, 1, 0, 0}, after[] = {0, 0, 1, 0};
+    struct ifd_node *node = add(g, IFD_OP_MIRROR_PAD, &x, 1);
+    set_ints(node, "before", before, 4);
+    set_ints(node, "after", after, 4);
+    return finish(g, node);
+}
+
+static uint32_t with_axes(struct ifd_graph *g, enum ifd_op op, uint32_t x, const char *name,
+                          const int64_t *value, uint32_t count)
+{
+    struct ifd_node *node = add(g, op, &x, 1);
+    set_ints(node, name, value, count);
+    return finish(g, node);
+}
+
+static uint32_t slice(struct ifd_graph *g, uint32_t x, int64_t size, int64_t c)
+{
+    const int64_t begin[] = {0, 1, 0, 0}, sizes[] = {2, size, size, c};
+    struct ifd_node *node = add(g, IFD_OP_SLICE, &x, 1);
+    set_ints(node, "begin", begin, 4);
+    set_ints(node, "size", sizes, 4);
+    return finish(g, node);
+}
+
+/* Every mover between layers: what it reads and what it makes are halves. */
+static uint32_t build_moves(struct ifd_graph *g, int64_t c, uint32_t ret[OUTPUTS])
+{
+    static const int64_t times[] = {1, 2, 1, 1}, axis[] = {1};
+    const struct ifd_shape pointwise = SHAPE(c, 1, 1, c), deep = SHAPE(1, 3, 3, c);
+    const uint32_t x = test_graph_f32(g, "x", SHAPE(2, 6, 7, c));
+    const uint32_t stem = layer(g, IFD_OP_CONV2D, x, SHAPE(c, 1, 1, c));
+    const uint32_t apart = space(g, IFD_OP_SPACE_TO_BATCH, stem); /* 8, 3, 4 */
+    const uint32_t dilated = layer(g, IFD_OP_DEPTHWISE_CONV2D, apart, deep);
+    const uint32_t together = space(g, IFD_OP_BATCH_TO_SPACE, dilated);           /* 2, 6, 7 */
+    const uint32_t padded = layer(g, IFD_OP_CONV2D, pad(g, together), pointwise); /* 7, 9 */
+    const uint32_t turned = layer(g, IFD_OP_CONV2D, transpose(g, padded), pointwise);
+    const uint32_t mirrored = layer(g, IFD_OP_CONV2D, mirror(g, turned), pointwise); /* 10, 8 */
+    const uint32_t narrow = blocks(g, IFD_OP_SPACE_TO_DEPTH, mirrored);              /* 5, 4 */
+    const uint32_t mixed = test_graph_op1(g, IFD_OP_HARD_SWISH, narrow, "mixed");
+    const uint32_t wide = blocks(g, IFD_OP_DEPTH_TO_SPACE, mixed);                 /* 10, 8 */
+    const uint32_t picked = layer(g, IFD_OP_CONV2D, gather(g, wide), pointwise);   /* 4, 8 */
+    const uint32_t tiled = with_axes(g, IFD_OP_TILE, picked, "repeats", times, 4); /* 8, 8 */
+    const uint32_t again = layer(g, IFD_OP_CONV2D, tiled, pointwise);
+    const uint32_t back = with_axes(g, IFD_OP_REVERSE, again, "axes", axis, 1);
+    const uint32_t sum = test_graph_op2(g, IFD_OP_ADD, back, again, "sum");
+    const uint32_t large = resize(g, IFD_OP_RESIZE_NEAREST, sum, 11);
+    const uint32_t both = concat(g, large, resize(g, IFD_OP_RESIZE_BILINEAR, again, 11));
+    const uint32_t part = slice(g, layer(g, IFD_OP_CONV2D, both, SHAPE(c, 1, 1, 2 * c)), 9, c);
+    ret[0] = layer(g, IFD_OP_CONV2D, part, pointwise);
+    ret[1] = test_graph_op1(g, IFD_OP_SOFTMAX, mean(g, part), "softmax");
+    ret[2] = together;
+    ret[3] = test_graph_op1(g, IFD_OP_ABS, wide, "of moved halves");
+    ret[4] = pool(g, IFD_OP_MAX_POOL2D, back);
+    ret[5] = test_graph_op1(g, IFD_OP_LOGISTIC, large, "logistic");
+    return x;
+}
+
 /* ---- runs ---- */
 
-static struct test_run run(enum ifd_precision precision, int64_t channels)
+typedef uint32_t build_fn(struct ifd_graph *g, int64_t c, uint32_t ret[OUTPUTS]);
+
+static struct test_run run(build_fn *make, enum ifd_precision precision, int64_t channels)
 {
     struct test_run t = begin(precision);
     struct ifd_graph *g = &t.model->graph;
     uint32_t output[OUTPUTS];
-    const uint32_t x = build(g, channels, output);
+    const uint32_t x = make(g, channels, output);
     REQUIRE_OK(ifd_graph_set_io(g, &x, 1, output, OUTPUTS, NULL), NULL);
     test_run_input(&t, 0);
     for (size_t i = 0; i < t.in.bytes / sizeof(float); i++) {
@@ -169,9 +270,10 @@ static void compare(const float *got, const float *want, size_t count, double li
     EXPECT(worst <= limit * range);
 }
 
-static void expect_close(enum ifd_precision precision, int64_t channels, double limit)
+static void expect_close(build_fn *make, enum ifd_precision precision, int64_t channels,
+                         double limit)
 {
-    struct test_run t = run(precision, channels);
+    struct test_run t = run(make, precision, channels);
     struct ifd_tensor want[OUTPUTS];
     void *content[OUTPUTS];
     const void *in = t.in.data;
@@ -192,29 +294,40 @@ static void expect_close(enum ifd_precision precision, int64_t channels, double 
 
 static void every_kernel_widens_what_it_loads(void)
 {
-    expect_close(IFD_PRECISION_FP16, 20, STEPS * HALF_STEP);
-    expect_close(IFD_PRECISION_FP16, 19, STEPS * HALF_STEP); /* rows that are no vectors */
+    expect_close(build, IFD_PRECISION_FP16, 20, STEPS * HALF_STEP);
+    expect_close(build, IFD_PRECISION_FP16, 19, STEPS * HALF_STEP); /* rows that are no vectors */
 }
 
 static void f32_is_not_rounded(void)
 {
-    expect_close(IFD_PRECISION_F32, 20, 1e-5);
-    expect_close(IFD_PRECISION_F32, 19, 1e-5);
+    expect_close(build, IFD_PRECISION_F32, 20, 1e-5);
+    expect_close(build, IFD_PRECISION_F32, 19, 1e-5);
 }
 
-static size_t device_bytes(enum ifd_precision precision)
+static size_t device_bytes(build_fn *make, enum ifd_precision precision)
 {
-    struct test_run t = run(precision, 20);
+    struct test_run t = run(make, precision, 20);
     test_run_plan(&t, 0);
     const size_t bytes = ifd_instance_device_bytes(t.instance);
     test_run_close(&t);
     return bytes;
 }
 
+static void every_mover_moves_halves(void)
+{
+    expect_close(build_moves, IFD_PRECISION_FP16, 20, STEPS * HALF_STEP);
+    expect_close(build_moves, IFD_PRECISION_FP16, 19, STEPS * HALF_STEP);
+    expect_close(build_moves, IFD_PRECISION_F32, 20, 1e-5);
+}
+
 static void tensors_need_less_memory(void)
 {
-    const size_t wide = device_bytes(IFD_PRECISION_F32), half = device_bytes(IFD_PRECISION_FP16);
-    EXPECT(half > 0 && half < wide);
+    build_fn *const makes[] = {build, build_moves};
+    for (size_t i = 0; i < 2; i++) {
+        const size_t wide = device_bytes(makes[i], IFD_PRECISION_F32);
+        const size_t half = device_bytes(makes[i], IFD_PRECISION_FP16);
+        EXPECT(half > 0 && half < wide);
+    }
 }
 
 /* Two layers behind a picture of 3 channels; then one more reads it. */
@@ -260,6 +373,7 @@ int main(int argc, char **argv)
     static const struct test_case cases[] = {
         T(every_kernel_widens_what_it_loads),
         T(f32_is_not_rounded),
+        T(every_mover_moves_halves),
         T(tensors_need_less_memory),
         T(first_layers_of_few_channels_are_not_rounded),
     };
