@@ -126,8 +126,14 @@ static void open_output(const struct ifd_shape *declared, const struct ifd_shape
                         struct ifd_port *port)
 {
     const struct ifd_shape *example = &port->example;
+    if (probed && probed->rank != example->rank) { /* a Squeeze takes what is 1 */
+        port->desc.shape.rank = probed->rank;
+        for (uint32_t d = 0; d < probed->rank; d++) {
+            port->desc.shape.dim[d] = IFD_DIM_ANY;
+        }
+        return;
+    }
     declared = declared && declared->rank == example->rank ? declared : NULL;
-    probed = probed && probed->rank == example->rank ? probed : NULL;
     for (uint32_t d = 0; d < example->rank; d++) {
         const int64_t size = example->dim[d];
         const bool is_same = (!declared || declared->dim[d] == size) &&

@@ -8,6 +8,7 @@
 
 struct side {
     const char *word; /* "input", "output" */
+    bool is_output;
     const struct ifd_port *port;
     uint32_t port_count;
     const struct ifd_tensor_info **tensor;
@@ -100,6 +101,16 @@ static enum ifd_code check_names(const struct side *side, struct ifd_err *err)
     return IFD_OK;
 }
 
+/* A config may leave every dimension of an output open: what is known of it may be more than the
+ * file says. */
+static struct ifd_shape output_dims(const struct ifd_shape *config, struct ifd_shape known)
+{
+    for (uint32_t d = 0; d < known.rank && d < config->rank; d++) {
+        known.dim[d] = config->dim[d] == IFD_DIM_ANY ? IFD_DIM_ANY : known.dim[d];
+    }
+    return known;
+}
+
 static enum ifd_code complete_tensor(const struct side *side, const struct ifd_port *port,
                                      bool has_batch, struct ifd_tensor_info *tensor,
                                      struct ifd_err *err)
@@ -112,7 +123,8 @@ static enum ifd_code complete_tensor(const struct side *side, const struct ifd_p
     }
     bool first_is_free = !has_batch && port->batched;
     const struct ifd_shape *given = ifd_file_shape(tensor);
-    if (tensor->has_shape && !dims_agree(given, &dims, first_is_free)) {
+    const struct ifd_shape wanted = side->is_output ? output_dims(given, dims) : dims;
+    if (tensor->has_shape && !dims_agree(given, &wanted, first_is_free)) {
         return ifd_fail(err, IFD_INVALID, "config line %u: %s \"%s\" has %s %s, the file says %s%s",
                         tensor->line, side->word, port->name,
                         tensor->has_reshape ? "reshape" : "dims", shape_text(given).s,
@@ -298,10 +310,11 @@ enum ifd_code ifd_manifest_complete(struct ifd_model_desc *manifest,
                                     const struct ifd_model_info *info, struct ifd_arena *arena,
                                     struct ifd_err *err)
 {
-    const struct side input = {"input", info->input, info->input_count, &manifest->input,
-                               &manifest->input_count};
-    const struct side output = {"output", info->output, info->output_count, &manifest->output,
-                                &manifest->output_count};
+    const struct side input = {
+        "input", false, info->input, info->input_count, &manifest->input, &manifest->input_count};
+    const struct side output = {"output",          true,
+                                info->output,      info->output_count,
+                                &manifest->output, &manifest->output_count};
     bool has_batch = manifest->max_batch_size > 0;
     if (manifest->max_batch_size > IFD_MAX_BATCH) {
         return ifd_fail(err, IFD_TOO_LARGE, "max_batch_size %d is more than %d",

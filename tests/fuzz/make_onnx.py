@@ -673,6 +673,7 @@ def main():
         [("x", F, ["n", 2]), ("k", F, ["m", 2])],
         [("y", F, None), ("z", F, ["m", 2])],
     )
+    write("open_squeezed", [node("Squeeze", "x")], [("x", F, ["n", 1])], [("y", F, ["n"])])
     write(
         "open_sized",
         [node("Reshape", "xs")],

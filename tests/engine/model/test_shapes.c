@@ -230,6 +230,21 @@ static void first_dimensions_of_other_names_have_sizes_of_their_own(void)
     }
 }
 
+/* With a batch of one, Squeeze leaves no dimension. */
+static void an_output_has_the_rank_of_more_samples(void)
+{
+    struct model_file f;
+    model_file_begin(&f, ONNX "open_squeezed.onnx", NULL);
+    EXPECT(ifd_shape_equal(&f.info->output[0].desc.shape, &SHAPE(-1)));
+    REQUIRE_OK(run(&f, SHAPE(3, 1)), &f.err);
+    EXPECT(ifd_shape_equal(&f.out[0].shape, &SHAPE(3)));
+    EXPECT_CLOSE(((const float *)f.out[0].data)[2], 3, 0);
+    REQUIRE_OK(run(&f, SHAPE(1, 1)), &f.err);
+    EXPECT_INT(f.out[0].shape.rank, 0);
+    EXPECT_CLOSE(((const float *)f.out[0].data)[0], 1, 0);
+    model_file_end(&f);
+}
+
 static void a_batch_alone_is_open_and_free(void)
 {
     struct model_file f;
@@ -600,6 +615,7 @@ int main(int argc, char **argv)
         T(time_is_no_batch),
         T(dimensions_of_one_symbol_have_one_size),
         T(first_dimensions_of_other_names_have_sizes_of_their_own),
+        T(an_output_has_the_rank_of_more_samples),
         T(a_batch_alone_is_open_and_free),
         T(the_caller_may_bind_what_the_file_leaves_open),
         T(the_caller_may_open_what_the_file_fixes),

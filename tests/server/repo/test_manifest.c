@@ -523,6 +523,20 @@ static void first_dimension_may_be_left_open(void)
     EXPECT_INT(m.input[0].shape.dim[0], IFD_DIM_ANY);
 }
 
+/* A file may say less of its outputs than what is known when it is read. */
+static void dimensions_of_an_output_may_be_left_open(void)
+{
+    struct ifd_model_desc m;
+    struct ifd_err err = {0};
+    REQUIRE_OK(complete("max_batch_size: 4 output { name: \"score\" dims: -1 }", &m, &err), &err);
+    EXPECT_INT(m.output[0].shape.rank, 1);
+    EXPECT_INT(m.output[0].shape.dim[0], IFD_DIM_ANY);
+    EXPECT_INT(complete("output { name: \"score\" dims: [-1, 11] }", &m, &err), IFD_INVALID);
+    EXPECT_HAS(err.text, "output \"score\" has dims [-1,11], the file says [1,10]");
+    EXPECT_INT(complete("output { name: \"score\" dims: [-1, -1, -1] }", &m, &err), IFD_INVALID);
+    EXPECT_INT(complete("input { name: \"image\" dims: [1,-1,32,3] }", &m, &err), IFD_INVALID);
+}
+
 static void contradictions_are_refused_with_both_sides(void)
 {
     struct ifd_model_desc m;
@@ -609,6 +623,7 @@ int main(int argc, char **argv)
         T(empty_config_takes_everything_from_the_file),
         T(batch_dimension_is_taken_off_when_there_is_a_max_batch_size),
         T(first_dimension_may_be_left_open),
+        T(dimensions_of_an_output_may_be_left_open),
         T(contradictions_are_refused_with_both_sides),
         T(max_batch_size_needs_a_batch_dimension),
         T(identity_needs_like_inputs_and_outputs),
