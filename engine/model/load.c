@@ -20,6 +20,7 @@
  * small file asks for it asks for in every size. */
 #define TRIALS_FILE_TIMES 96
 #define TRIALS_MORE       ((size_t)8 << 20)
+#define TRIALS_NODE       1024.0 /* a node takes as long to read as so many of these */
 /* Memory of the shapes of requests, if the caller does not say: each plan packs the weights once
  * more. */
 #define SHAPES_FILE_TIMES 8
@@ -244,7 +245,8 @@ struct trials {
 
 static double cost_of(const struct ifd_model *model)
 {
-    return (double)ifd_arena_held_bytes(&model->arena) + model->graph.work + model->probe.cost;
+    return (double)ifd_arena_held_bytes(&model->arena) + model->graph.work + model->probe.cost +
+           TRIALS_NODE * (double)model->graph.node_count;
 }
 
 static enum ifd_code load_once(struct ifd_engine *engine, struct ifd_bytes file,

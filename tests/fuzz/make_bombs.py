@@ -151,6 +151,16 @@ def onnx_graphs():
                   node("SequenceInsert", [last, f"c{i}"], [last + "l"])]
     onnx("lists", lists + [node("ConcatFromSequence", ["l" * 41], axis=0)])
     loops(zero)
+    deep()
+
+
+def deep():
+    """Many nodes in front of one that fits no size that is tried."""
+    nodes = [node("Neg", [f"a{i}" if i else "x"], [f"a{i + 1}"]) for i in range(3000)]
+    nodes.append(node("Reshape", ["a3000", "s"]))
+    for name, dims in (("bomb_deep", [1, 32]), ("deep_open", ["n", "w"])):
+        make_onnx.write(name, nodes, [("x", F, dims)], [("y", F, [2, 3, None])],
+                        [("s", ints(2, 3, 5))])
 
 
 def loops(zero):
