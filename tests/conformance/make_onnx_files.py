@@ -740,7 +740,7 @@ def main():
                  few_bits, others, volumes, turns, regions, dynamic_layers, newest,
                  optimized, position_biases, channels_last,
                  many_classes, recurrent, converted, former, expanded, softmax_steps,
-                 listed):
+                 listed, fewer_bits):
         make()
 
 
@@ -1107,6 +1107,18 @@ def listed():
     made.producer_name = f"answers: ml_dtypes {ml_dtypes.__version__}"
     (FOLDER / "listed.onnx").write_bytes(made.SerializeToString())
     print("listed")
+
+
+def fewer_bits():
+    """Blocks of 2 bits, and zero points that are no whole numbers."""
+    x, s = real(2, 3, 40), np.abs(real(5, 3)) + F(0.1)
+    for name, bits, zeros in (("2", 2, []), ("2_zeros", 2, [("z", stored(U8, 5, 1))]),
+                              ("2_real", 2, [("z", np.abs(real(5, 3)))]),
+                              ("4_real", 4, [("z", np.abs(real(5, 3, scale=5)))])):
+        write("matmul_bits_" + name,
+              [node("MatMulNBits", ["x", "w", "s", *(n for n, _ in zeros)], domain=MS, K=40, N=5,
+                    bits=bits, block_size=16)],
+              [("x", x)], [("w", stored(U8, 5, 3, 2 * bits)), ("s", s), *zeros])
 
 
 if __name__ == "__main__":

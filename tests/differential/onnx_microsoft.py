@@ -145,8 +145,10 @@ def fused_conv(rng):
 
 
 def unpacked(x, bits):
-    """Numbers of a few bits, two in a byte: the lower bits first."""
-    x = x if bits == 8 else np.stack([x & 15, x >> 4], -1).reshape(*x.shape[:-1], -1)
+    """Numbers of a few bits, the lowest of a byte first; floats are what they are."""
+    if x.dtype == np.uint8:
+        parts = [x >> shift & (2 ** bits - 1) for shift in range(0, 8, bits)]
+        x = np.stack(parts, -1).reshape(*x.shape[:-1], -1)
     return x.astype(np.float64)
 
 
@@ -173,14 +175,16 @@ def rounded_blocks(rng):
 
 
 def matmul_blocks(rng):
-    bits, block = pick(rng, 4, 4, 8), pick(rng, 16, 32)
+    bits, block = pick(rng, 2, 4, 4, 8), pick(rng, 16, 32)
     m, k, n = whole(rng, 1, 5), whole(rng, 1, 80), whole(rng, 1, 20)
     blocks = -(-k // block)
     inputs = [array(rng, pick(rng, (m, k), (2, m, k))),
               random_bytes(rng, (n, blocks, block * bits // 8), np.uint8),
               array(rng, (n, blocks), F, 0.01, 0.1)]
     if rng.integers(2):
-        inputs.append(random_bytes(rng, (n, -(-blocks * bits // 8)), np.uint8))
+        real = rng.uniform(0, 2 ** bits, (n, blocks)).astype(F)
+        stored = random_bytes(rng, (n, -(-blocks * bits // 8)), np.uint8)
+        inputs.append(stored if bits == 8 or rng.integers(2) else real)
     elif rng.integers(2):
         inputs += [None, None, array(rng, (n,))]
     return ms("MatMulNBits", inputs, {"K": k, "N": n, "bits": bits, "block_size": block},

@@ -8,13 +8,14 @@
 /* Number i of packed ones, the lowest bits first. */
 static uint32_t unpack(const uint8_t *data, size_t i, int64_t bits)
 {
-    return bits == 8 ? data[i] : (uint32_t)data[i / 2] >> (i % 2 * 4) & 15;
+    const uint32_t numbers = 8 / (uint32_t)bits; /* of a byte */
+    return (uint32_t)data[i / numbers] >> (i % numbers * (uint32_t)bits) & ((1U << bits) - 1);
 }
 
 struct blocks {
-    int64_t n, k, bits, size, count; /* count: of a row */
-    const uint8_t *packed, *zeros;   /* zeros NULL: the middle */
-    const float *scales;
+    int64_t n, k, bits, size, count;  /* count: of a row */
+    const uint8_t *packed, *zeros;    /* zeros NULL: the middle */
+    const float *scales, *real_zeros; /* real_zeros: in place of zeros; NULL: none */
 };
 
 static bool take_blocks(struct ifd_onnx_call *call, struct blocks *ret)
@@ -29,7 +30,8 @@ static bool take_blocks(struct ifd_onnx_call *call, struct blocks *ret)
                            scales = ifd_build_content(b, call->input[2]),
                            zeros = ifd_build_content(b, zero);
     if (w.n < 1 || w.k < 1 || w.size < 16 || w.n > INT32_MAX || w.k > INT32_MAX ||
-        w.size > INT32_MAX || (w.bits != 4 && w.bits != 8) || ifd_onnx_input(call, 4) != IFD_NONE) {
+        w.size > INT32_MAX || (w.bits != 2 && w.bits != 4 && w.bits != 8) ||
+        ifd_onnx_input(call, 4) != IFD_NONE) {
         ifd_build_fail(b, IFD_UNSUPPORTED, "%lld x %lld weights of %lld bits in blocks of %lld",
                        (long long)w.n, (long long)w.k, (long long)w.bits, (long long)w.size);
         return false;
@@ -37,19 +39,21 @@ static bool take_blocks(struct ifd_onnx_call *call, struct blocks *ret)
     w.count = (w.k + w.size - 1) / w.size;
     const uint64_t rows = (uint64_t)w.n, blocks = rows * (uint64_t)w.count;
     const uint64_t row_zeros = ((uint64_t)w.count * (uint64_t)w.bits + 7) / 8;
-    const bool has_zeros = zero != IFD_NONE;
+    const enum ifd_dtype zero_type = ifd_build_desc(b, zero)->dtype;
+    const bool has_zeros = zero != IFD_NONE, are_real = has_zeros && zero_type == IFD_F32;
+    const uint64_t zeros_wanted = are_real ? blocks * sizeof(float) : rows * row_zeros;
     if (packed.size != blocks * (uint64_t)w.size * (uint64_t)w.bits / 8 ||
         ifd_build_desc(b, call->input[2])->dtype != IFD_F32 ||
         scales.size != blocks * sizeof(float) ||
-        (has_zeros &&
-         (ifd_build_desc(b, zero)->dtype != IFD_U8 || zeros.size != rows * row_zeros))) {
+        (has_zeros && ((zero_type != IFD_U8 && !are_real) || zeros.size != zeros_wanted))) {
         ifd_build_fail(b, IFD_UNSUPPORTED,
                        "weights, scales or zero points are not constant, "
                        "or not as many as \"N\", \"K\" and \"block_size\" say");
         return false;
     }
     w.packed = packed.data;
-    w.zeros = has_zeros ? zeros.data : NULL;
+    w.zeros = has_zeros && !are_real ? zeros.data : NULL;
+    w.real_zeros = are_real ? (const float *)(const void *)zeros.data : NULL;
     w.scales = (const float *)(const void *)scales.data;
     *ret = w;
     return true;
@@ -61,12 +65,13 @@ static void unpack_row(const struct blocks *w, int64_t n, float *to)
     for (int64_t block = 0; block < w->count; block++) {
         const int64_t at = n * w->count + block;
         const uint8_t *zeros = w->zeros ? w->zeros + (size_t)n * row_zeros : NULL;
-        const int32_t zero =
-            zeros ? (int32_t)unpack(zeros, (size_t)block, w->bits) : 1 << (w->bits - 1);
+        const float zero = w->real_zeros ? w->real_zeros[at]
+                           : zeros       ? (float)unpack(zeros, (size_t)block, w->bits)
+                                         : (float)(1 << (w->bits - 1));
         const uint8_t *from = w->packed + at * (w->size * w->bits / 8);
         for (int64_t i = 0; i < w->size && block * w->size + i < w->k; i++) {
-            const int32_t steps = (int32_t)unpack(from, (size_t)i, w->bits) - zero;
-            to[block * w->size + i] = (float)steps * w->scales[at];
+            const float number = (float)unpack(from, (size_t)i, w->bits);
+            to[block * w->size + i] = (number - zero) * w->scales[at];
         }
     }
 }
