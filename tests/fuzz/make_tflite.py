@@ -816,6 +816,16 @@ def hlo_pad():
 
 
 @good
+def hlo_clamp():
+    m = Model()
+    x, y = m.input("x", [2, 3]), m.tensor("y", [2, 3])
+    low, high = m.tensor("low", [], data=f32(-1)), m.tensor("high", [2, 3], data=f32(*range(6)))
+    m.op("STABLEHLO_CLAMP", [low, x, high], [y])
+    m.output(y)
+    return m
+
+
+@good
 def hlo_gather():
     m = Model()
     x, y = m.input("x", [3, 4]), m.tensor("y", [2, 2])
@@ -1744,6 +1754,11 @@ def hlo_pad_to_nothing(m):
 @bad("hlo_pad")
 def hlo_pad_of_too_much(m):
     m.graph["operators"][0]["more_options"]["low"] = [2**63 - 1, 0]
+
+
+@bad("hlo_clamp")
+def hlo_clamp_by_a_row(m):
+    m.graph["tensors"][3]["shape"] = [6]
 
 
 @bad("hlo_gather")

@@ -1,5 +1,5 @@
-/* lstm: a whole sequence in one call; basic_lstm: a step. What engine/ops/lstm.c computes from scales
- * when it runs is a table of numbers here, the activations are tables of all their results. */
+/* lstm: a whole sequence in one call; basic_lstm: a step. What engine/ops computes from scales when
+ * it runs is a table of numbers here, the activations are tables of all their results. */
 #include "backends/gpuacc/constants.h"
 #include "backends/gpuacc/lower.h"
 #include "backends/gpuacc/ops/rows.h"

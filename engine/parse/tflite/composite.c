@@ -50,6 +50,7 @@ static const struct row rows[] = {
     {163, NULL, 2, 2, 1, ifd_composite_hlo_binary},
     {165, NULL, 2, 2, 1, ifd_composite_hlo_binary},
     {166, NULL, 2, 2, 1, ifd_composite_hlo_binary},
+    {168, NULL, 3, 3, 1, ifd_composite_hlo_clamp},
     {176, NULL, 2, 2, 1, ifd_composite_hlo_and},
     {181, NULL, 2, 2, 1, ifd_composite_hlo_binary},
     {190, NULL, 3, 3, 1, ifd_composite_hlo_scatter},

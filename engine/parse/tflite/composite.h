@@ -80,6 +80,7 @@ void ifd_composite_hashtable_size(struct ifd_composite *c);
 /* ---- stablehlo.c ---- */
 
 void ifd_composite_hlo_binary(struct ifd_composite *c);
+void ifd_composite_hlo_clamp(struct ifd_composite *c);
 void ifd_composite_hlo_and(struct ifd_composite *c);
 void ifd_composite_hlo_shift_left(struct ifd_composite *c);
 void ifd_composite_pad(struct ifd_composite *c);

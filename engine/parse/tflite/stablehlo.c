@@ -61,6 +61,29 @@ void ifd_composite_hlo_binary(struct ifd_composite *c)
     }
 }
 
+/* Inputs min, x, max; a bound is of x's shape or a scalar. */
+void ifd_composite_hlo_clamp(struct ifd_composite *c)
+{
+    const uint32_t dtypes = IFD_BIT(IFD_F32) | IFD_BIT(IFD_S32) | IFD_BIT(IFD_S64);
+    if (!ifd_composite_has_inputs(c, 3)) {
+        return;
+    }
+    const struct ifd_desc *x = ifd_build_desc(c->b, c->input[1]);
+    for (uint32_t i = 0; i < 3; i++) {
+        const struct ifd_desc *y = ifd_build_desc(c->b, c->input[i]);
+        const bool fits = y->shape.rank == 0 || ifd_shape_equal(&x->shape, &y->shape);
+        if ((dtypes & IFD_BIT(y->dtype)) == 0 || x->dtype != y->dtype || y->quant.count > 0 ||
+            !fits) {
+            ifd_build_fail(c->b, IFD_UNSUPPORTED, "input %u of %s %s beside %s %s", i,
+                           ifd_dtype_name(y->dtype), ifd_shape_text(&y->shape).s,
+                           ifd_dtype_name(x->dtype), ifd_shape_text(&x->shape).s);
+            return;
+        }
+    }
+    const uint32_t raised = ifd_build_binary(c->b, IFD_OP_MAXIMUM, c->input[1], c->input[0]);
+    c->output[0] = ifd_build_binary(c->b, IFD_OP_MINIMUM, raised, c->input[2]);
+}
+
 void ifd_composite_hlo_and(struct ifd_composite *c)
 {
     if (is_pair(c, IFD_BIT(IFD_BOOL) | IFD_BIT(IFD_S8) | IFD_BIT(IFD_S32) | IFD_BIT(IFD_S64))) {

@@ -57,6 +57,7 @@ static const struct expectation {
     {"hashtable_keys", IFD_UNSUPPORTED, "2 keys of str and 3 values"},
     {"hashtable_of_no_handle", IFD_UNSUPPORTED, "input 0 is no handle that the file decides"},
     {"hlo_case_of_nothing", IFD_CORRUPT, "2 inputs, 0 branches"},
+    {"hlo_clamp_by_a_row", IFD_UNSUPPORTED, "input 2 of f32 [6] beside f32 [2,3]"},
     {"hlo_gather_indices", IFD_CORRUPT, "indices [2,1], whose dimension -1 names 1 others"},
     {"hlo_gather_of_a_dimension_twice", IFD_CORRUPT, "windows that do not fit [3,4]"},
     {"hlo_gather_of_many_rows", IFD_TOO_LARGE, "windows of more than 16777216 rows"},
