@@ -32,6 +32,8 @@ def difference(got, want, steps, off=0):
         return f"shape {got.shape}, wanted {want.shape}"
     if got.dtype != want.dtype:
         return f"type {got.dtype}, wanted {want.dtype}"
+    if want.dtype.kind == "c":
+        got, want = (np.stack([x.real, x.imag]) for x in (got, want))
     if want.dtype.kind != "f":
         steps = 0 if want.dtype.itemsize > 2 or want.dtype.kind == "b" else steps
         far = np.abs(got.astype(np.int64) - want.astype(np.int64)) > steps

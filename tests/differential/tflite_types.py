@@ -1,12 +1,13 @@
 """Random cases, as in tflite_cases.py, of types that few models have, and of STABLEHLO_CASE."""
 import numpy as np
 
-from litert import Tensor
-from tflite_cases import CASES, B, Case, pair_of_shapes, pick, shape_of, tensor
+from litert import DTYPES, Tensor
+from tflite_cases import CASES, A, B, Case, pair_of_shapes, pick, shape_of, tensor
 
 HALVES = ("ADD", "COS", "EQUAL", "FLOOR", "GELU", "GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL",
           "LOGISTIC", "MAXIMUM", "MINIMUM", "MUL", "NEG", "NOT_EQUAL", "ROUND", "SIN", "SOFTMAX",
           "TANH")
+WHOLE = ("ABS", "ADD", "EQUAL", "GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL", "MUL", "NEG")
 
 
 def of_halves(make):
@@ -28,13 +29,59 @@ def product_of_u32(rng):
     """Beyond 32 bits the high ones are gone."""
     a, b = pair_of_shapes(rng)
     data = [rng.integers(0, 2**32 if rng.integers(2) else 2**15, shape) for shape in (a, b)]
-    return Case("MUL", [Tensor("u32", data=x) for x in data], [Tensor("u32")], ("MulOptions",))
+    return Case("MUL", [Tensor("u32", data=x) for x in data], [Tensor("u32")],
+                ("MulOptions", ("fusedActivationFunction", bound(rng))))
+
+
+def bound(rng):
+    return pick(rng, A.NONE, A.RELU, A.RELU6, A.RELU_N1_TO_1)
+
+
+def plain_s16(op):
+    """Whole numbers, without a scale, whose results lose the bits that they have too many."""
+    def make(rng):
+        shapes = pair_of_shapes(rng)[: 1 if op in ("ABS", "NEG") else 2]
+        high = pick(rng, 4, 2**15)
+        inputs = [Tensor("s16", data=rng.integers(-high, high, shape)) for shape in shapes]
+        name = {"ADD": "AddOptions", "MUL": "MulOptions"}.get(op)
+        options = (name, ("fusedActivationFunction", bound(rng))) if name else None
+        flags = op not in ("ADD", "MUL", "ABS", "NEG")
+        return Case(op, inputs, [Tensor("bool" if flags else "s16")], options)
+
+    return make
+
+
+def complex_tensor(rng, shape):
+    return Tensor("c64", data=rng.uniform(-2, 2, shape) + 1j * rng.uniform(-2, 2, shape))
+
+
+def product_of_complex(rng):
+    return Case("MUL", [complex_tensor(rng, shape) for shape in pair_of_shapes(rng)],
+                [Tensor("c64")], ("MulOptions",))
+
+
+def cast_to_complex(rng):
+    shape, dtype = shape_of(rng), pick(rng, *DTYPES)
+    low = -5 if dtype[0] in "fs" else 0
+    x = Tensor(dtype, data=rng.integers(low, 2 if dtype == "bool" else 6, shape))
+    return Case("CAST", [complex_tensor(rng, shape) if dtype == "c64" else x],
+                [Tensor("c64", shape)], ("CastOptions",))
 
 
 def gather_by_s16(rng):
     case = CASES["GATHER"](rng)
     case.inputs[1] = Tensor("s16", data=case.inputs[1].data)
     return case
+
+
+def rows_by_index(rng):
+    """Of a table of bytes with a scale, or one for each row."""
+    shape = shape_of(rng, int(rng.integers(2, 4)), 12)
+    scale = rng.uniform(0.01, 3, 1 if rng.integers(2) else shape[0])
+    table = Tensor("s8", data=rng.integers(-128, 128, shape), scale=scale,
+                   zero_point=[0] * len(scale), constant=True)
+    at = Tensor("s32", data=rng.integers(0, shape[0], int(rng.integers(1, 9))))
+    return Case("EMBEDDING_LOOKUP", [at, table], [Tensor("f32", [at.shape[0], *shape[1:]])])
 
 
 def hlo_case(rng):
@@ -51,4 +98,7 @@ def hlo_case(rng):
 
 
 TYPES = {**{f"{op} OF HALVES": of_halves(CASES[op]) for op in HALVES},
+         **{f"{op} OF PLAIN S16": plain_s16(op) for op in WHOLE},
+         "EMBEDDING_LOOKUP": rows_by_index, "MUL OF COMPLEX": product_of_complex,
+         "CAST TO COMPLEX": cast_to_complex,
          "MUL OF U32": product_of_u32, "GATHER BY S16": gather_by_s16, "STABLEHLO_CASE": hlo_case}

@@ -98,11 +98,11 @@ static const struct row *find_row(const struct ifd_tflite_build *b, uint32_t ind
 {
     const struct ifd_tflite_operator *op = &b->g->op[index];
     const struct ifd_tflite_opcode *opcode = &b->model->opcode[op->opcode_index];
-    if (opcode->builtin == CAST && !is_complex(b, op)) {
-        return NULL; /* one of ours */
-    }
     if (ifd_composite_has_numbers(b, op)) {
         return &of_numbers;
+    }
+    if (opcode->builtin == CAST && !is_complex(b, op)) {
+        return NULL; /* one of ours */
     }
     if (opcode->builtin == PADV2 && is_plain_pad(b, op)) {
         return NULL;
