@@ -238,6 +238,23 @@ static enum ifd_code transfer(struct ifd_instance_device *device,
                              from->bytes, &table->fence[p], err);
 }
 
+/* Between what came before and what follows: a read alone only asks for the copy. */
+static enum ifd_code transfer_timed(struct ifd_instance_device *device,
+                                    const struct ifd_instance_table *table, uint32_t p,
+                                    uint64_t *step_ns, struct ifd_err *err)
+{
+    enum ifd_code code = device->ops->wait(device->context, UINT64_MAX, err);
+    const uint64_t before = ifd_monotonic_ns();
+    if (code == IFD_OK) {
+        code = transfer(device, table, p, err);
+    }
+    if (code == IFD_OK) {
+        code = device->ops->wait(device->context, UINT64_MAX, err);
+    }
+    *step_ns += ifd_monotonic_ns() - before;
+    return note(device, code, err);
+}
+
 enum ifd_code ifd_devices_submit(struct ifd_instance *instance,
                                  const struct ifd_instance_table *table, uint32_t p,
                                  uint64_t *counters, struct ifd_err *err)
@@ -248,12 +265,8 @@ enum ifd_code ifd_devices_submit(struct ifd_instance *instance,
         return note(device, device->ops->submit(device->context, table->bound[p], counters, err),
                     err);
     }
-    const uint64_t before = counters ? ifd_monotonic_ns() : 0;
-    const enum ifd_code code = note(device, transfer(device, table, p, err), err);
-    if (counters) {
-        *counters += ifd_monotonic_ns() - before;
-    }
-    return code;
+    return counters ? transfer_timed(device, table, p, counters, err)
+                    : note(device, transfer(device, table, p, err), err);
 }
 
 enum ifd_code ifd_devices_await(struct ifd_instance *instance,

@@ -89,7 +89,7 @@ struct ifd_instance {
     struct ifd_text_store texts; /* that the last run made */
 
     bool profile;
-    uint64_t *step_ns; /* per step of table[0] */
+    uint64_t *step_ns; /* per step of table[0]; behind them what it has not */
 };
 
 IFD_NODISCARD enum ifd_code ifd_instance_init(struct ifd_instance *instance,

@@ -5,16 +5,22 @@
 #include "engine/base/clock.h"
 #include "engine/exec/control.h"
 
-/* There are counters for the steps of the first executable. A partition that has other steps at
- * another batch size is not counted. */
-static uint64_t *counters_of(const struct ifd_instance *instance,
-                             const struct ifd_executable *executable, uint32_t p)
+/* The counters of a partition's steps are those of the first executable; without a like there, the
+ * one behind them all. */
+static uint64_t *counters_of(const struct ifd_instance *instance, uint32_t p)
 {
-    const struct ifd_executable_part *counted = &instance->table[0].executable->part[p];
-    if (!instance->profile || counted->info.step_count != executable->part[p].info.step_count) {
-        return NULL;
-    }
-    return instance->step_ns + counted->first_step;
+    const struct ifd_executable *first = instance->table[0].executable;
+    return instance->step_ns +
+           (p < first->plan.partition_count ? first->part[p].first_step : first->step_count);
+}
+
+/* Has the partition the same steps there? Others are timed as one. */
+static bool has_counters(const struct ifd_instance *instance,
+                         const struct ifd_executable *executable, uint32_t p)
+{
+    const struct ifd_executable *first = instance->table[0].executable;
+    return p < first->plan.partition_count &&
+           first->part[p].info.step_count == executable->part[p].info.step_count;
 }
 
 bool ifd_callers_are_gone(const void *context)
@@ -32,7 +38,7 @@ bool ifd_callers_are_gone(const void *context)
 static enum ifd_code run_on_host(struct ifd_instance *instance,
                                  const struct ifd_instance_table *table, uint32_t p,
                                  const struct ifd_team *team, const struct ifd_callers *callers,
-                                 struct ifd_err *err)
+                                 uint64_t *step_ns, struct ifd_err *err)
 {
     const struct ifd_executable_part *part = &table->executable->part[p];
     const struct ifd_binding binding = {
@@ -40,7 +46,7 @@ static enum ifd_code run_on_host(struct ifd_instance *instance,
         .output = table->pointer + part->output_at,
         .scratch = instance->arena + table->executable->plan.partition[p].scratch_offset,
         .team = team,
-        .step_ns = counters_of(instance, table->executable, p),
+        .step_ns = step_ns,
         .now_ns = ifd_monotonic_ns,
         .deadline_ns = callers->deadline_ns,
         .texts = &instance->texts.base,
@@ -48,6 +54,34 @@ static enum ifd_code run_on_host(struct ifd_instance *instance,
         .is_over_context = callers,
     };
     return part->backend->run(part->compiled, &binding, err);
+}
+
+static enum ifd_code run_partition(struct ifd_instance *instance,
+                                   const struct ifd_instance_table *table, uint32_t p,
+                                   const struct ifd_team *team, const struct ifd_callers *callers,
+                                   uint64_t *step_ns, struct ifd_err *err)
+{
+    return table->executable->plan.partition[p].memory == 0
+               ? run_on_host(instance, table, p, team, callers, step_ns, err)
+               : ifd_devices_submit(instance, table, p, step_ns, err);
+}
+
+static enum ifd_code profile_partition(struct ifd_instance *instance,
+                                       const struct ifd_instance_table *table, uint32_t p,
+                                       const struct ifd_team *team,
+                                       const struct ifd_callers *callers, struct ifd_err *err)
+{
+    uint64_t *step_ns = counters_of(instance, p);
+    if (has_counters(instance, table->executable, p)) {
+        return run_partition(instance, table, p, team, callers, step_ns, err);
+    }
+    const uint64_t before = ifd_monotonic_ns();
+    enum ifd_code code = run_partition(instance, table, p, team, callers, NULL, err);
+    if (code == IFD_OK) {
+        code = ifd_devices_finish(instance, err);
+    }
+    *step_ns += ifd_monotonic_ns() - before;
+    return code;
 }
 
 static enum ifd_code walk(struct ifd_instance *instance, const struct ifd_instance_table *table,
@@ -62,10 +96,8 @@ static enum ifd_code walk(struct ifd_instance *instance, const struct ifd_instan
             code = ifd_devices_await(instance, table, p, err);
         }
         if (code == IFD_OK) {
-            code = partition->memory == 0
-                       ? run_on_host(instance, table, p, team, callers, err)
-                       : ifd_devices_submit(instance, table, p,
-                                            counters_of(instance, table->executable, p), err);
+            code = instance->profile ? profile_partition(instance, table, p, team, callers, err)
+                                     : run_partition(instance, table, p, team, callers, NULL, err);
         }
     }
     if (instance->device_count > 0) {

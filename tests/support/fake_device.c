@@ -295,7 +295,12 @@ static enum ifd_code device_compile(struct ifd_device *device,
                                     struct ifd_partition_info *ret_info, struct ifd_err *err)
 {
     fake_device_state.may_release |= view->release_constant != NULL;
-    return fake_backend.compile(device, view, share_with, ret_partition, ret_info, err);
+    const enum ifd_code code =
+        fake_backend.compile(device, view, share_with, ret_partition, ret_info, err);
+    if (code == IFD_OK && share_with && fake_device_state.merges_in_batches) {
+        ret_info->step_count = 1;
+    }
+    return code;
 }
 
 static void device_release(struct ifd_partition *partition)

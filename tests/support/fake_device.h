@@ -18,7 +18,8 @@ struct fake_device_state {
      *  0: none does. From then on all calls on contexts of that time fail. */
     atomic_uint fails_at;
     enum ifd_code fails_with;
-    bool may_release; /* a partition was compiled that may release constants */
+    bool merges_in_batches; /* all nodes of a partition are one step there */
+    bool may_release;       /* a partition was compiled that may release constants */
     uint32_t calls, writes, reads, submits, waits;
     uint32_t contexts, bound; /* that exist now */
 };

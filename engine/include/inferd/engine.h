@@ -338,7 +338,8 @@ uint32_t ifd_model_step_count(const struct ifd_model *model);
 void ifd_model_step(const struct ifd_model *model, uint32_t index, struct ifd_plan_step *ret);
 
 /** ifd_instance_profile(instance, true) sets the time of every step to 0 and begins to measure.
- *  count must be ifd_model_step_count(). */
+ *  Devices are waited for behind each step. What has other steps at the batch of a run than at 1 is
+ *  timed as a whole, in its first step. count must be ifd_model_step_count(). */
 void ifd_instance_profile(struct ifd_instance *instance, bool on);
 void ifd_instance_step_ns(const struct ifd_instance *instance, uint64_t *ret_ns, uint32_t count);
 

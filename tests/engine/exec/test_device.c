@@ -185,6 +185,27 @@ static void a_profile_counts_what_devices_do(void)
     for (uint32_t i = 0; i < steps; i++) {
         EXPECT(ns[i] > 0);
     }
+    /* A copy is timed alone: what came before it is waited for, and itself. */
+    EXPECT(fake_device_state.waits >= 2 * (fake_device_state.writes + fake_device_state.reads));
+    end(&f);
+}
+
+/* Fake counts its runs as a nanosecond each: the time of a partition is more. */
+static void a_profile_times_steps_of_another_batch_as_one(void)
+{
+    struct test_random random = {.state = 4};
+    struct fixture f;
+    uint64_t ns[32] = {0};
+    begin(&f);
+    fake_device_state.merges_in_batches = true;
+    there_and_back(&f.m.model->graph);
+    graph_model_plan(&f.m, 2);
+    REQUIRE(ifd_model_step_count(f.m.model) == 9);
+    ifd_instance_profile(f.m.instance, true);
+    expect_run(&f, 2, &random);
+    ifd_instance_step_ns(f.m.instance, ns, 9);
+    EXPECT(ns[1] > 1); /* abs, sub */
+    EXPECT_INT(ns[2], 0);
     end(&f);
 }
 
@@ -497,6 +518,7 @@ int main(int argc, char **argv)
         T(a_run_on_a_device_allocates_nothing),
         T(copies_are_steps_with_their_bytes),
         T(a_profile_counts_what_devices_do),
+        T(a_profile_times_steps_of_another_batch_as_one),
         T(two_devices_share_a_model),
         T(random_graphs_on_devices_run_as_the_interpreter_says),
         T(an_instance_that_a_device_refuses_leaves_nothing),
