@@ -10,8 +10,10 @@
 
 #define CHAIN_MAX 65536 /* variants of one run */
 #define MADE_MAX  4096  /* those that it has to make */
-/* From the first turn of its loops on, of a run without a deadline. */
-#define TURNS_NS ((uint64_t)10000000000)
+/* From the first turn of its loops on, of a run without a deadline; or when it has made more plans
+ * than this, as one whose loops carry sequences does: it reads all turns again for each. */
+#define MADE_QUICKLY 256
+#define TURNS_NS     ((uint64_t)10000000000)
 
 /* ---- shapes of a run ---- */
 
@@ -562,10 +564,11 @@ static enum ifd_code check_chain(struct ifd_shapes_of *shapes, const struct ifd_
                         shapes->chain);
     }
     const bool turns = shapes->present.model->cut.is_turn && !is_over(&shapes->present);
-    if (turns && shapes->deadline_ns == 0) {
+    const bool is_long = turns || shapes->made > MADE_QUICKLY;
+    if (is_long && shapes->deadline_ns == 0) {
         shapes->deadline_ns = ifd_monotonic_ns() + TURNS_NS;
     }
-    const bool has_to_end = turns || io->deadline_ns > 0;
+    const bool has_to_end = is_long || io->deadline_ns > 0;
     if (has_to_end && ifd_monotonic_ns() >= shapes->deadline_ns) {
         return ifd_fail(err, IFD_DEADLINE, "data has decided shapes %u times when time is over",
                         shapes->chain);

@@ -199,6 +199,25 @@ def found():
         [("y", F, ["k"])],
         [("t", np.array(True)), ("z", ints(0))],
     )
+    # appends 1, 2, 3 … to a sequence, up to the limit
+    body = graph(
+        [node("Add", "ao", "u"), node("SequenceInsert", "su", "t"), node("Less", "ul", "d")],
+        [("i", I64, []), ("c", TensorProto.BOOL, []), ("a", F, [1])],
+        [("d", TensorProto.BOOL, []), ("u", F, [1])],
+    )
+    body.input.append(helper.make_tensor_sequence_value_info("s", F, None))
+    body.output.append(helper.make_tensor_sequence_value_info("t", F, None))
+    write(
+        "loop_appends",
+        [
+            node("SequenceConstruct", "z", "e"),
+            node("Loop", ["", "", "z", "e"], ["n", "q"], body=body),
+            node("ConcatFromSequence", "q", axis=0),
+        ],
+        [("l", F, [1])],
+        [("y", F, ["k"])],
+        [("z", np.zeros(1, np.float32)), ("o", np.ones(1, np.float32))],
+    )
     body = graph(
         [
             node("Mul", "at", "u"),

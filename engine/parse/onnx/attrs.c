@@ -7,8 +7,10 @@
 
 bool ifd_str_is(struct ifd_str text, const char *other)
 {
-    return text.size == strlen(other) &&
-           (text.size == 0 || memcmp(text.data, other, text.size) == 0);
+    if (text.size == 0 || text.data[0] != other[0]) { /* most differ in their first letter */
+        return text.size == 0 && other[0] == '\0';
+    }
+    return text.size == strlen(other) && memcmp(text.data, other, text.size) == 0;
 }
 
 struct ifd_onnx_text ifd_onnx_text(struct ifd_str text)

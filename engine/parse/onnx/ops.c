@@ -319,10 +319,12 @@ static const struct ifd_onnx_rule *find(const struct ifd_onnx_rule *rows, size_t
                                         const struct ifd_onnx_node *node)
 {
     const bool is_main = node->domain.size == 0 || ifd_str_is(node->domain, "ai.onnx");
+    const char first = node->op.size > 0 ? node->op.data[0] : '\0';
     for (size_t i = 0; i < count; i++) {
-        const bool fits =
-            rows[i].domain[0] == '\0' ? is_main : ifd_str_is(node->domain, rows[i].domain);
-        if (fits && ifd_str_is(node->op, rows[i].op)) {
+        if (rows[i].op[0] != first || !ifd_str_is(node->op, rows[i].op)) {
+            continue;
+        }
+        if (rows[i].domain[0] == '\0' ? is_main : ifd_str_is(node->domain, rows[i].domain)) {
             return &rows[i];
         }
     }

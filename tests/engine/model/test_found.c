@@ -296,6 +296,29 @@ static void loops_whose_values_grow_run(void)
     model_file_end(&f);
 }
 
+/* 0, 1, 2 … up to the limit. Each turn reads those before again, so a loop that does not end has
+ * the time of one that turns. */
+static void loops_append_to_sequences(void)
+{
+    static const int most[] = {1, 2, 7, 60};
+    struct model_file f;
+    model_file_begin(&f, ONNX "loop_appends.onnx", NULL);
+    for (size_t i = 0; i < sizeof(most) / sizeof(most[0]); i++) {
+        const float limit = (float)most[i];
+        f.in[0] = tensor(IFD_F32, SHAPE(1), &limit, sizeof(limit));
+        REQUIRE_OK(model_file_run(&f), &f.err);
+        REQUIRE(ifd_shape_equal(&f.out[0].shape, &SHAPE(most[i] + 1)));
+        for (int k = 0; k <= most[i]; k++) {
+            EXPECT_CLOSE(((const float *)f.out[0].data)[k], k, 0);
+        }
+    }
+    const float no_end = 1e9F;
+    f.in[0] = tensor(IFD_F32, SHAPE(1), &no_end, sizeof(no_end));
+    EXPECT_CODE(model_file_run(&f), IFD_DEADLINE, &f.err);
+    EXPECT_HAS(f.err.text, "when time is over");
+    model_file_end(&f);
+}
+
 static bool is_over(const void *context)
 {
     (void)context;
@@ -516,6 +539,7 @@ int main(int argc, char **argv)
         T(requests_hand_over_sizes),
         T(a_node_may_ask_for_computed_numbers_twice),
         T(loops_whose_values_grow_run),
+        T(loops_append_to_sequences),
         T(a_loop_of_no_turns_gives_what_it_began_with),
         T(parts_end_when_nobody_waits_for_them),
         T(texts_go_from_turn_to_turn),
