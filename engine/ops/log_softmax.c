@@ -1,7 +1,8 @@
-/* log_softmax along the last dimension. 8-bit types are computed in floats and rounded once;
- * LiteRT's reference kernel has another arithmetic for them, and is a step off at most. */
+/* log_softmax along the last dimension. 8-bit types have an arithmetic of integers, which is not
+ * that of LiteRT's reference kernel: a step off at most. */
 #include "engine/ops/infer_util.h"
 #include "engine/ops/ref_util.h"
+#include "engine/tensor/log_softmax8.h"
 
 #include <math.h>
 
@@ -49,27 +50,28 @@ static void rows_f32(const struct ifd_ref_call *call, size_t rows, size_t depth)
 static void rows_q8(const struct ifd_ref_call *call, size_t rows, size_t depth)
 {
     const bool is_signed = call->in[0]->dtype == IFD_S8;
-    const double scale = (double)call->in[0]->quant.scale[0];
-    const double step = (double)call->out[0]->quant.scale[0];
     const int32_t zero_point = call->out[0]->quant.zero_point[0];
     const int32_t min = is_signed ? INT8_MIN : 0, most = is_signed ? INT8_MAX : UINT8_MAX;
+    struct ifd_log_softmax8 table;
+    ifd_log_softmax8_init(&table, (double)ifd_ref_scale(call->in[0]),
+                          (double)ifd_ref_scale(call->out[0]));
     for (size_t at = 0; at < rows * depth; at += depth) {
         const uint8_t *u8 = (const uint8_t *)call->input[0] + at;
         const int8_t *s8 = (const int8_t *)call->input[0] + at;
         int32_t max = min;
-        double sum = 0;
+        uint64_t sum = 0;
         for (size_t i = 0; i < depth; i++) {
             const int32_t x = is_signed ? s8[i] : u8[i];
             max = x > max ? x : max;
         }
         for (size_t i = 0; i < depth; i++) {
-            sum += exp(((is_signed ? s8[i] : u8[i]) - max) * scale);
+            sum += table.exponential[max - (is_signed ? s8[i] : u8[i])];
         }
-        const double log_sum = log(sum);
+        const int32_t log = ifd_log_softmax8_log(&table, sum);
         for (size_t i = 0; i < depth; i++) {
-            const double y = ((is_signed ? s8[i] : u8[i]) - max) * scale - log_sum;
-            const double stepped = fmax(nearbyint(y / step), -1024); /* below all that is kept */
-            const int32_t q = ifd_ref_clamp((int64_t)stepped + zero_point, min, most);
+            const int32_t distance = max - (is_signed ? s8[i] : u8[i]);
+            const int32_t below = ifd_log_softmax8_steps(&table, log, distance);
+            const int32_t q = ifd_ref_clamp((int64_t)zero_point - below, min, most);
             ((uint8_t *)call->output[0])[at + i] = (uint8_t)q;
         }
     }

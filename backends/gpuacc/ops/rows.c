@@ -5,6 +5,7 @@
 #include "backends/gpuacc/ops/rows.h"
 #include "backends/lowering/moves.h"
 #include "engine/tensor/fixed.h"
+#include "engine/tensor/log_softmax8.h"
 #include "engine/tensor/softmax8.h"
 #include "inferd/op_attrs.h"
 
@@ -30,9 +31,7 @@ bool ifd_gpu_is_f32(const struct ifd_node_view *node, struct ifd_err *reason)
 
 static bool softmax_takes(const struct ifd_node_view *node, struct ifd_err *reason)
 {
-    const bool is_softmax_q8 =
-        node->op == IFD_OP_SOFTMAX && ifd_gpu_is_q8(node->input[0].desc->dtype);
-    return is_softmax_q8 || ifd_gpu_is_f32(node, reason);
+    return ifd_gpu_is_q8(node->input[0].desc->dtype) || ifd_gpu_is_f32(node, reason);
 }
 
 /* The tables stay in the arena; equal layers do not share them. */
@@ -74,6 +73,39 @@ static enum ifd_code lower_softmax_q8(struct ifd_gpu_lowering *lowering,
     return ifd_gpu_add_step(lowering, &call, "softmax", 0, err);
 }
 
+static enum ifd_code lower_log_softmax_q8(struct ifd_gpu_lowering *lowering,
+                                          const struct ifd_partition_node *node,
+                                          struct ifd_err *err)
+{
+    const struct ifd_desc *in = node->view.input[0].desc, *out = &node->view.output[0];
+    const size_t row = (size_t)out->shape.dim[out->shape.rank - 1];
+    const size_t rows = ifd_gpu_elements(&out->shape) / row;
+    struct ifd_log_softmax8 *table = ifd_low_params(&lowering->base, 1, sizeof(*table));
+    size_t *bytes = ifd_low_params(&lowering->base, 1, sizeof(*bytes));
+    int32_t lowest = 0, highest = 0;
+    if (!table || !bytes) {
+        return ifd_arena_fail(lowering->base.arena, sizeof(*table), err);
+    }
+    ifd_log_softmax8_init(table, (double)in->quant.scale[0], (double)out->quant.scale[0]);
+    *bytes = sizeof(table->exponential);
+    ifd_gpu_stored_range(out->dtype, &lowest, &highest);
+    struct ifd_gpu_call call = ifd_gpu_call(IFD_GPU_log_softmax_q8);
+    ifd_gpu_define(&call, "#define Q %s\n", ifd_gpu_q8_type(out->dtype));
+    ifd_gpu_in(&call, node->input_value[0]);
+    ifd_gpu_constant(&call, ifd_gpu_pack_copy, bytes, table->exponential, *bytes);
+    ifd_gpu_constant(&call, ifd_gpu_pack_copy, bytes, table->steps, *bytes);
+    ifd_gpu_out(&call, node->output_value[0]);
+    ifd_gpu_int(&call, (int64_t)row);
+    ifd_gpu_int(&call, (int64_t)rows);
+    ifd_gpu_int(&call, out->quant.zero_point[0]);
+    ifd_gpu_int(&call, lowest);
+    ifd_gpu_int(&call, highest);
+    ifd_gpu_int(&call, table->fraction);
+    ifd_gpu_int(&call, table->shift);
+    ifd_gpu_items(&call, rows, 1, 1);
+    return ifd_gpu_add_step(lowering, &call, "log_softmax", 0, err);
+}
+
 static enum ifd_code softmax_lower(struct ifd_gpu_lowering *lowering,
                                    const struct ifd_partition_node *node, struct ifd_err *err)
 {
@@ -83,7 +115,7 @@ static enum ifd_code softmax_lower(struct ifd_gpu_lowering *lowering,
     const size_t row = shape->rank ? (size_t)shape->dim[shape->rank - 1] : 1;
     const size_t rows = ifd_gpu_elements(shape) / row;
     if (ifd_gpu_is_q8(node->view.output[0].dtype)) {
-        return lower_softmax_q8(lowering, node, err);
+        return (is_log ? lower_log_softmax_q8 : lower_softmax_q8)(lowering, node, err);
     }
     const size_t items = ifd_gpu_group_items(lowering->device, row);
     struct ifd_gpu_call call = ifd_gpu_call(IFD_GPU_softmax);

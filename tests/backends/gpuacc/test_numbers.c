@@ -84,10 +84,43 @@ static void quotients_of_words_are_those_of_the_reference(void)
     }
 }
 
+/* ---- logarithms of the softmax of 8-bit numbers ---- */
+
+#define ROWS  37
+#define DEPTH 53
+
+/* Rows with one large number, equal ones, and any; scales from those that keep nothing to those
+ * that saturate. */
+static void log_softmax_of_bytes_is_that_of_the_reference(void)
+{
+    static const float scale[] = {1e-4f, 0.01f, 0.0625f, 0.37f, 8, 3e4f};
+    static const int32_t in_zero[] = {5}, out_zero[] = {100};
+    static uint8_t x[ROWS * DEPTH];
+    const struct ifd_softmax_attrs attrs = {.beta = 1};
+    for (size_t i = 0; i < sizeof(x); i++) {
+        const size_t row = i / DEPTH;
+        x[i] = (uint8_t)(row == 0   ? 7
+                         : row == 1 ? i % DEPTH == 9 ? 255 : 0
+                                    : (i * 2654435761u >> 11) % (row % 5 ? 256 : 9));
+    }
+    for (size_t i = 0; i < 36; i++) {
+        const enum ifd_dtype dtype = i % 2 ? IFD_U8 : IFD_S8;
+        const struct ifd_quant in_quant = {
+            .scale = &scale[i % 6], .zero_point = in_zero, .count = 1};
+        const struct ifd_quant out_quant = {
+            .scale = &scale[i / 6], .zero_point = out_zero, .count = 1};
+        const struct ifd_desc in = {.dtype = dtype, .shape = {2, {ROWS, DEPTH}}, .quant = in_quant};
+        const struct ifd_desc out = {.dtype = dtype, .shape = in.shape, .quant = out_quant};
+        const struct operands operands = {{&in}, {x}, {false}, 1};
+        expect_reference(IFD_OP_LOG_SOFTMAX, &attrs, &operands, &out, 1);
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
         T(quotients_of_words_are_those_of_the_reference),
+        T(log_softmax_of_bytes_is_that_of_the_reference),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }
