@@ -8,6 +8,11 @@
 #include "tests/support/backends.h"
 #include "tests/support/test.h"
 
+#ifdef IFD_HAVE_GPUACC
+#include "backends/gpuacc/gpuacc.h"
+#include "tests/backends/gpuacc/programs.h"
+#endif
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -120,6 +125,11 @@ static size_t run_level(const struct ifd_backend *backend, bool exact, uint32_t 
         subject.free_input = free_inputs[i];
         EXPECT(golden_for_each(test_arg(1), run_case, &subject) > 0);
     }
+#ifdef IFD_HAVE_GPUACC
+    if (backend == &ifd_backend_gpuacc) {
+        print_programs(subject.device);
+    }
+#endif
     backend->close(subject.device);
     ifd_team_destroy(subject.team);
     return subject.taken;

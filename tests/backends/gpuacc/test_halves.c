@@ -1,9 +1,9 @@
 /* Tensors between steps in half precision, beside the interpreter, which has f32 only: one network
  * with every kind of kernel that loads or stores them. */
 #include "backends/gpuacc/gpuacc.h"
-#include "engine/ir/attrs.h"
-#include "engine/ir/shape.h"
-#include "inferd/op_attrs.h"
+#include "engine/engine.h"
+#include "tests/backends/gpuacc/build.h"
+#include "tests/backends/gpuacc/programs.h"
 #include "tests/support/model.h"
 
 #include <math.h>
@@ -11,7 +11,6 @@
 #define STEPS     16 /* more than follow each other on any way through the network */
 #define HALF_STEP 0x1p-11
 #define OUTPUTS   6
-#define WEIGHTS   4096
 
 static struct test_run begin(enum ifd_precision precision)
 {
@@ -22,60 +21,11 @@ static struct test_run begin(enum ifd_precision precision)
 
 /* ---- the network ---- */
 
-static uint32_t weights(struct ifd_graph *g, struct ifd_shape shape)
-{
-    static float content[WEIGHTS];
-    for (size_t i = 0; i < WEIGHTS; i++) {
-        content[i] = (float)(i * 2654435761u % 257) / 512 - 0.25f;
-    }
-    return test_graph_constant(g, "weights", shape, content);
-}
-
-/* A node whose attributes the caller sets before finish(). */
-static struct ifd_node *add(struct ifd_graph *g, enum ifd_op op, const uint32_t *in, uint32_t count)
-{
-    const uint32_t out = test_graph_f32(g, "made", SHAPE(0));
-    struct ifd_node *node = NULL;
-    REQUIRE_OK(ifd_graph_add_node(g, op, in, count, &out, 1, &node, NULL), NULL);
-    return node;
-}
-
-static uint32_t finish(struct ifd_graph *g, const struct ifd_node *node)
-{
-    struct ifd_err err = {0};
-    REQUIRE_OK(ifd_graph_infer_node(g, g->node_count - 1, &err), &err);
-    return node->output[0];
-}
-
-static void *attrs_of(const struct ifd_node *node)
-{
-    return (void *)(uintptr_t)node->attrs;
-}
-
 static void set_ints(const struct ifd_node *node, const char *name, const int64_t *value,
                      uint32_t count)
 {
     REQUIRE_OK(ifd_attrs_set_ints(ifd_op_def(node->op), attrs_of(node), name, value, count, NULL),
                NULL);
-}
-
-static const struct ifd_window same = {
-    .padding = IFD_PAD_SAME, .stride_h = 1, .stride_w = 1, .dilation_h = 1, .dilation_w = 1};
-
-static uint32_t pool(struct ifd_graph *g, enum ifd_op op, uint32_t x)
-{
-    struct ifd_node *node = add(g, op, &x, 1);
-    *(struct ifd_pool2d_attrs *)attrs_of(node) =
-        (struct ifd_pool2d_attrs){.window = same, .filter_h = 2, .filter_w = 2};
-    return finish(g, node);
-}
-
-static uint32_t layer(struct ifd_graph *g, enum ifd_op op, uint32_t x, struct ifd_shape shape)
-{
-    const uint32_t in[] = {x, weights(g, shape)};
-    struct ifd_node *node = add(g, op, in, 2);
-    *(struct ifd_conv2d_attrs *)attrs_of(node) = (struct ifd_conv2d_attrs){.window = same};
-    return finish(g, node);
 }
 
 static uint32_t resize(struct ifd_graph *g, enum ifd_op op, uint32_t x, int32_t size)
@@ -253,42 +203,16 @@ static struct test_run run(build_fn *make, enum ifd_precision precision, int64_t
     uint32_t output[OUTPUTS];
     const uint32_t x = make(g, channels, output);
     REQUIRE_OK(ifd_graph_set_io(g, &x, 1, output, OUTPUTS, NULL), NULL);
-    test_run_input(&t, 0);
-    for (size_t i = 0; i < t.in.bytes / sizeof(float); i++) {
-        ((float *)t.in.data)[i] = (float)((i + 1) * 2654435761u % 1021) / 512 - 1;
-    }
+    build_input(&t);
     return t;
-}
-
-static void compare(const float *got, const float *want, size_t count, double limit)
-{
-    double range = 0, worst = 0;
-    for (size_t i = 0; i < count; i++) {
-        range = fmax(range, fabs((double)want[i]));
-        worst = fmax(worst, isnan(got[i]) ? INFINITY : fabs((double)got[i] - (double)want[i]));
-    }
-    EXPECT(worst <= limit * range);
 }
 
 static void expect_close(build_fn *make, enum ifd_precision precision, int64_t channels,
                          double limit)
 {
     struct test_run t = run(make, precision, channels);
-    struct ifd_tensor want[OUTPUTS];
-    void *content[OUTPUTS];
-    const void *in = t.in.data;
-    for (uint32_t i = 0; i < OUTPUTS; i++) {
-        want[i] = test_tensor_f32(t.model->graph.value[t.model->graph.output[i]].desc.shape);
-        content[i] = want[i].data;
-    }
-    test_graph_interpret(&t.model->graph, &in, content);
-    test_run_plan(&t, 0);
-    test_run_once(&t);
-    for (uint32_t i = 0; i < OUTPUTS; i++) {
-        REQUIRE(t.out[i].bytes == want[i].bytes);
-        compare(t.out[i].data, want[i].data, want[i].bytes / sizeof(float), limit);
-        ifd_release_tensor(ifd_alloc_system(), want[i].data, want[i].bytes);
-    }
+    build_expect_close(&t, limit);
+    print_programs(t.engine->registry.slot[0].device);
     test_run_close(&t);
 }
 

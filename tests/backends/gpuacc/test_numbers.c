@@ -3,6 +3,7 @@
 #include "backends/gpuacc/gpuacc.h"
 #include "backends/gpuacc/lower.h"
 #include "inferd/op_attrs.h"
+#include "tests/backends/gpuacc/programs.h"
 #include "tests/conformance/one_node.h"
 #include "tests/support/test.h"
 
@@ -48,6 +49,7 @@ static void expect_reference(enum ifd_op op, const void *attrs, const struct ope
     one_node_finish(&node);
     one_node_finish(&reference);
     ifd_team_destroy(team);
+    print_programs(device);
     ifd_backend_gpuacc.close(device);
     ifd_backend_cpuref.close(other);
 }
