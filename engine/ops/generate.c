@@ -43,31 +43,40 @@ static enum ifd_code broadcast_to_infer(const struct ifd_infer *in, struct ifd_d
     return ifd_infer_output(def, output, 0, &shape, err);
 }
 
-/* An element count times: what is there is doubled. */
-static void fill(size_t bytes, uint8_t *y, size_t count, const void *element)
+/* With dimensions of 1 in front. */
+static struct ifd_shape of_rank(const struct ifd_shape *shape, uint32_t rank)
 {
-    size_t done = count > 0 ? bytes : 0;
-    memmove(y, element, done); /* it may lie there */
-    while (done < count * bytes) {
-        const size_t more = done < count * bytes - done ? done : count * bytes - done;
-        memcpy(y + done, y, more);
-        done += more;
+    struct ifd_shape all = {.rank = rank};
+    for (uint32_t d = 0; d < rank; d++) {
+        all.dim[d] = d + shape->rank < rank ? 1 : shape->dim[d + shape->rank - rank];
     }
+    return all;
 }
 
+/* The last dimensions that are equal are one block; those before it that are 1 repeat it. */
 static enum ifd_code broadcast_to_ref(const struct ifd_ref_call *call, struct ifd_err *err)
 {
     (void)err;
-    const size_t bytes = ifd_dtype_bytes(call->in[0]->dtype);
-    if (ifd_ref_elements(call->in[0]) == 1) {
-        fill(bytes, call->output[0], ifd_ref_elements(call->out[0]), call->input[0]);
+    struct ifd_shape outer = call->out[0]->shape, from = of_rank(&call->in[0]->shape, outer.rank);
+    size_t block = ifd_dtype_bytes(call->in[0]->dtype), times = 1;
+    if (ifd_ref_elements(call->out[0]) == 0) {
         return IFD_OK;
     }
+    for (; outer.rank > 0 && from.dim[outer.rank - 1] == outer.dim[outer.rank - 1]; outer.rank--) {
+        block *= (size_t)outer.dim[outer.rank - 1];
+    }
+    for (; outer.rank > 0 && from.dim[outer.rank - 1] == 1; outer.rank--) {
+        times *= (size_t)outer.dim[outer.rank - 1];
+    }
+    from.rank = outer.rank;
+    const uint8_t *x = call->input[0];
+    uint8_t *y = call->output[0];
     struct ifd_walk walk;
-    ifd_walk_init(&walk, &call->out[0]->shape);
-    ifd_walk_broadcast(&walk, 0, &call->in[0]->shape);
+    ifd_walk_init(&walk, &outer);
+    ifd_walk_broadcast(&walk, 0, &from);
     for (; walk.left > 0; ifd_walk_next(&walk)) {
-        ifd_ref_copy(bytes, call->output[0], walk.done, call->input[0], (size_t)walk.offset[0]);
+        ifd_ref_repeat(y + walk.done * block * times, x + (size_t)walk.offset[0] * block, block,
+                       times);
     }
     return IFD_OK;
 }

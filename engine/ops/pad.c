@@ -164,20 +164,34 @@ static enum ifd_code tile_infer(const struct ifd_infer *in, struct ifd_desc *out
     return ifd_infer_output(def, output, 0, &shape, err);
 }
 
+/* The last dimensions that are not repeated are one block with the next one, which is. */
 static enum ifd_code tile_ref(const struct ifd_ref_call *call, struct ifd_err *err)
 {
     (void)err;
     const struct ifd_shape *from = &call->in[0]->shape;
+    struct ifd_shape outer = call->out[0]->shape;
     int64_t stride[IFD_MAX_RANK];
-    ifd_shape_strides(from, stride);
-    const size_t bytes = ifd_dtype_bytes(call->in[0]->dtype);
+    size_t block = ifd_dtype_bytes(call->in[0]->dtype), times = 1;
+    if (ifd_ref_elements(call->out[0]) == 0) {
+        return IFD_OK;
+    }
+    while (outer.rank > 0 && times == 1) {
+        const uint32_t d = --outer.rank;
+        block *= (size_t)from->dim[d];
+        times = (size_t)(outer.dim[d] / from->dim[d]);
+    }
+    struct ifd_shape blocks = *from;
+    blocks.rank = outer.rank;
+    ifd_shape_strides(&blocks, stride);
+    const uint8_t *x = call->input[0];
+    uint8_t *y = call->output[0];
     struct ifd_walk walk;
-    for (ifd_walk_init(&walk, &call->out[0]->shape); walk.left > 0; ifd_walk_next(&walk)) {
-        int64_t source = 0;
-        for (uint32_t d = 0; d < from->rank; d++) {
-            source += walk.index[d] % from->dim[d] * stride[d];
+    for (ifd_walk_init(&walk, &outer); walk.left > 0; ifd_walk_next(&walk)) {
+        size_t source = 0;
+        for (uint32_t d = 0; d < outer.rank; d++) {
+            source += (size_t)(walk.index[d] % from->dim[d] * stride[d]);
         }
-        ifd_ref_copy(bytes, call->output[0], walk.done, call->input[0], (size_t)source);
+        ifd_ref_repeat(y + walk.done * block * times, x + source * block, block, times);
     }
     return IFD_OK;
 }

@@ -80,6 +80,20 @@ void ifd_ref_copy_run(size_t bytes, void *target, size_t to, const void *source,
     }
 }
 
+void ifd_ref_repeat(uint8_t *target, const void *block, size_t block_bytes, size_t count)
+{
+    const size_t all = block_bytes * count;
+    size_t done = count > 0 ? block_bytes : 0;
+    if (all > 0) {
+        memmove(target, block, done);
+    }
+    while (done < all) { /* what is there is doubled */
+        const size_t more = done < all - done ? done : all - done;
+        memcpy(target + done, target, more);
+        done += more;
+    }
+}
+
 void ifd_ref_pad_element(const struct ifd_desc *desc, uint8_t ret_element[16])
 {
     memset(ret_element, 0, 16);

@@ -46,6 +46,9 @@ void ifd_ref_copy(size_t bytes, void *target, size_t to, const void *source, siz
 void ifd_ref_copy_run(size_t bytes, void *target, size_t to, const void *source, size_t from,
                       size_t count);
 
+/** Copies block_bytes count times, one behind the other; they may lie where the first copy goes. */
+void ifd_ref_repeat(uint8_t *target, const void *block, size_t block_bytes, size_t count);
+
 /** Writes the element that pads a tensor to ret_element, 16 bytes: the zero point if it is
  *  quantized, else 0. */
 void ifd_ref_pad_element(const struct ifd_desc *desc, uint8_t ret_element[16]);

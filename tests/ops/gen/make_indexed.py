@@ -716,8 +716,11 @@ def make_mirror_pad():
 
 def make_broadcast_to():
     file = File("broadcast_to")
-    for dtype in MOVED:
-        for shape, target in (([3, 1], [2, 3, 4]), ([1], [3]), ([], [2, 2])):
+    shapes = [([3, 1], [2, 3, 4]), ([1], [3]), ([], [2, 2])]
+    blocks = [([2, 1, 3], [2, 4, 3]), ([3, 1, 1, 2], [2, 3, 1, 5, 2]), ([2, 1, 3, 1], [2, 2, 3, 2]),
+              ([2, 1, 1], [2, 3, 2]), ([2, 3], [2, 3]), ([2, 1], [2, 0])]
+    for dtype, cases in [(t, shapes) for t in MOVED] + [("f32", blocks), ("u8", blocks)]:
+        for shape, target in cases:
             a, kw = movable(file.rng, dtype, shape)
             for by_input in (False, True):
                 single(

@@ -496,7 +496,9 @@ def make_pad():
 def make_tile():
     file = File("tile")
     for dtype, shape, repeats in (("f32", [2, 3], [2, 1]), ("s32", [2, 1, 2], [1, 3, 2]),
-                                  ("u8", [3], [2]), ("f32", [2, 2], [1, 0])):
+                                  ("u8", [3], [2]), ("f32", [2, 2], [1, 0]),
+                                  ("s8", [2, 3, 2], [2, 2, 1]), ("f32", [2, 2, 3], [3, 1, 2]),
+                                  ("f32", [1, 2, 3, 2], [2, 1, 3, 1])):
         a, kw = movable(file.rng, dtype, shape)
         move(file, "%s %s" % (dtype, repeats), B.TILE, O.TileOptions, schema.TileOptionsT(), a,
              [ints(repeats)], kw, {"repeats": repeats})
