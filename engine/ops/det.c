@@ -24,7 +24,7 @@ static enum ifd_code check_square(const struct ifd_op_def *def, const struct ifd
     return IFD_OK;
 }
 
-/* Room for width matrices beside each other, as doubles. */
+/* Room for so many matrices beside each other, as doubles. */
 static enum ifd_code room_for(const struct ifd_infer *in, size_t matrices, size_t *ret_bytes,
                               struct ifd_err *err)
 {
