@@ -20,7 +20,7 @@ from tflite_types import TYPES
 
 
 PEER = threading.Lock()  # so that no other thread is in LiteRT when one forks
-ROUNDED = ("LOG_SOFTMAX",)  # computed in floats, a step off at most
+ROUNDED = ("LOG_SOFTMAX",)  # in other integers, a step off at most
 LATER = {}
 
 
