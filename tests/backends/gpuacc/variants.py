@@ -40,6 +40,7 @@ SETS = {
     "resize.cl": ["-|ALIGNED " + STORED, "Q=uchar"],
     "pool_q8.cl": ["AVERAGE=0|AVERAGE=1 " + Q8],
     "softmax_q8.cl": [Q8],
+    "log_softmax_q8.cl": [Q8],
     "reduce_q8.cl": [Q8],
     "matmul_q8.cl": ["Q=char"],
     "resize_steps.cl": ["Q=char"],
