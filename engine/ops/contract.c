@@ -56,7 +56,7 @@ void ifd_contract_begin(struct ifd_contraction *contraction, const struct ifd_re
         .is_dynamic = ifd_contract_is_dynamic(input, filter),
         .filter_dtype = filter->dtype,
         .rounding = roles->rounding,
-        .is_wide = ifd_contract_has_wide_sums(input, bias),
+        .is_wide = ifd_contract_has_wide_sums(input, filter, bias),
         .channels = sizes->channels,
         .input = call->input[roles->input],
         .filter = call->input[roles->weights.input],
@@ -275,6 +275,25 @@ static void dot_u8(int64_t *sum, int64_t count, const int32_t *x, int64_t n, con
     }
 }
 
+/* a + b modulo 2^64: crafted numbers cannot overflow it. */
+static int64_t add_wrapping(int64_t a, int64_t b)
+{
+    return (int64_t)((uint64_t)a + (uint64_t)b);
+}
+
+static void dot_s16(int64_t *sum, int64_t count, const int32_t *x, int64_t n, const int16_t *w,
+                    int64_t stride)
+{
+    for (int64_t c = 0; c < count; c++) {
+        const int16_t *row = w + c * stride;
+        int64_t s = sum[c];
+        for (int64_t i = 0; i < n; i++) {
+            s = add_wrapping(s, (int64_t)x[i] * row[i]);
+        }
+        sum[c] = s;
+    }
+}
+
 void ifd_contract_dot(struct ifd_contraction *contraction, int64_t first, int64_t count, int64_t n,
                       int64_t filter_first, int64_t stride)
 {
@@ -287,6 +306,8 @@ void ifd_contract_dot(struct ifd_contraction *contraction, int64_t first, int64_
     int64_t *sum = contraction->sum.s64 + first;
     if (contraction->filter_dtype == IFD_U8) {
         dot_u8(sum, count, x, n, (const uint8_t *)contraction->filter + filter_first, stride);
+    } else if (contraction->filter_dtype == IFD_S16) {
+        dot_s16(sum, count, x, n, (const int16_t *)contraction->filter + filter_first, stride);
     } else {
         dot_s8(sum, count, x, n, (const int8_t *)contraction->filter + filter_first, stride);
     }
@@ -296,7 +317,7 @@ void ifd_contract_dot(struct ifd_contraction *contraction, int64_t first, int64_
             total += x[i];
         }
         for (int64_t c = 0; c < count; c++) {
-            sum[c] -= total * contraction->filter_zero;
+            sum[c] = add_wrapping(sum[c], -total * contraction->filter_zero);
         }
     }
 }
@@ -365,12 +386,6 @@ static void store_f32(const struct ifd_contraction *contraction, int64_t first)
     }
 }
 
-/* a + b modulo 2^64: a crafted 64-bit bias cannot overflow it. */
-static int64_t add_wrapping(int64_t a, int64_t b)
-{
-    return (int64_t)((uint64_t)a + (uint64_t)b);
-}
-
 /* Beyond 2^30 the number is far outside of 8 bits. */
 static int64_t scale_even(int64_t sum, double scale)
 {
@@ -391,7 +406,7 @@ static int64_t scaled(const struct ifd_contraction *contraction, int64_t channel
         sum = (int32_t)(uint32_t)(uint64_t)sum;
     }
     const struct ifd_contract_scale *scale = &contraction->scale[channel];
-    if (contraction->rounding == IFD_CONTRACT_REAL) {
+    if (contraction->rounding == IFD_CONTRACT_REAL && contraction->filter_dtype != IFD_S16) {
         return ifd_fixed_scale_real(sum, scale->real);
     }
     if (contraction->rounding == IFD_CONTRACT_EVEN) {

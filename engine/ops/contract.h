@@ -3,6 +3,7 @@
  *  quantization and clamped by an activation.
  *
  *  Types: f32; u8 with a u8 filter; s8 and s16 with an s8 filter (per channel or per tensor);
+ *  s16 with an s16 filter in fully connected layers (64-bit sums, whatever the bias is);
  *  8 bits with a filter of either type where the rounding is IFD_CONTRACT_EVEN; and f32 with an
  *  s8 filter ("dynamic range"): every sample of the input is then quantized by
  *  its range first; where the rounding is IFD_CONTRACT_EVEN, the filter is s8 or u8, may have a
@@ -25,7 +26,8 @@
 enum ifd_contract_rounding {
     /** 31-bit multiplier, rounded twice; for 64-bit sums a 15-bit multiplier, rounded once. */
     IFD_CONTRACT_FIXED,
-    /** Multiplied in double precision, rounded half away from zero (fully connected). */
+    /** Multiplied in double precision, rounded half away from zero (fully connected); an s16 filter
+     *  as FIXED. */
     IFD_CONTRACT_REAL,
     /** ONNX Runtime's: sum and factor are floats, halves to the even neighbour. Not of s16. */
     IFD_CONTRACT_EVEN

@@ -23,9 +23,11 @@ double ifd_contract_real_scale(const struct ifd_desc *input, const struct ifd_de
     return (double)in * (double)weight / out;
 }
 
-bool ifd_contract_has_wide_sums(const struct ifd_desc *input, const struct ifd_desc *bias)
+bool ifd_contract_has_wide_sums(const struct ifd_desc *input, const struct ifd_desc *filter,
+                                const struct ifd_desc *bias)
 {
-    return input->dtype == IFD_S16 && !(bias && bias->dtype == IFD_S32);
+    return input->dtype == IFD_S16 &&
+           (filter->dtype == IFD_S16 || !(bias && bias->dtype == IFD_S32));
 }
 
 bool ifd_contract_is_dynamic(const struct ifd_desc *input, const struct ifd_desc *filter)
@@ -89,7 +91,9 @@ static enum ifd_code check_quantized(const struct ifd_op_def *def, const struct 
     const bool is_even = roles->rounding == IFD_CONTRACT_EVEN;
     const uint32_t filter_dtype = is_even                  ? IFD_BIT(IFD_U8) | IFD_BIT(IFD_S8)
                                   : input->dtype == IFD_U8 ? IFD_BIT(IFD_U8)
-                                                           : IFD_BIT(IFD_S8);
+                                  : input->dtype == IFD_S16 && roles->rounding == IFD_CONTRACT_REAL
+                                      ? IFD_BIT(IFD_S8) | IFD_BIT(IFD_S16)
+                                      : IFD_BIT(IFD_S8);
     const uint32_t bias_dtypes =
         input->dtype == IFD_S16 ? IFD_BIT(IFD_S32) | IFD_BIT(IFD_S64) : IFD_BIT(IFD_S32);
 

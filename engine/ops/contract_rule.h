@@ -11,7 +11,8 @@ double ifd_contract_real_scale(const struct ifd_desc *input, const struct ifd_de
                                int64_t c);
 
 /** 64-bit sums; bias may be NULL. */
-bool ifd_contract_has_wide_sums(const struct ifd_desc *input, const struct ifd_desc *bias);
+bool ifd_contract_has_wide_sums(const struct ifd_desc *input, const struct ifd_desc *filter,
+                                const struct ifd_desc *bias);
 
 /** f32 with an s8 filter. */
 bool ifd_contract_is_dynamic(const struct ifd_desc *input, const struct ifd_desc *filter);

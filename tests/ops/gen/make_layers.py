@@ -322,6 +322,24 @@ def fully_connected(rng, cases):
                                       "asymmetric_inputs": o.asymmetricQuantizeInputs},
                   [x, w, b], [out])
     overflowing(cases)
+    wide(rng, cases)
+
+
+def wide(rng, cases):
+    """Weights of 16 bits: a product of two computed values, as converters write it. Sums have 64
+    bits, also with a bias of 32."""
+    for bias in (None, "s32"):
+        for per_channel in (False, True):
+            x = Tensor("s16", data=rng.integers(-32768, 32768, (3, 64)), scale=0.001, zero_point=0)
+            scale = np.float32(10 ** rng.uniform(-4, -2, 5 if per_channel else 1))
+            w = Tensor("s16", data=rng.integers(-32768, 32768, (5, 64)), scale=scale,
+                       zero_point=[0] * len(scale), constant=True)
+            b = bias and Tensor("s32", data=rng.integers(-2**31, 2**31, 5), scale=scale * 0.001,
+                                zero_point=[0] * len(scale), constant=True)
+            out = Tensor("s16", scale=0.2, zero_point=0)
+            litert.run(Op.FULLY_CONNECTED, Options.FullyConnectedOptions,
+                       schema.FullyConnectedOptionsT(), [x, w, b], [out], 4)
+            cases.add("fully_connected", {"activation": 0, "keep_dims": False}, [x, w, b], [out])
 
 
 def overflowing(cases):
