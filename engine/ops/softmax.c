@@ -37,7 +37,8 @@ static double byte_factor(float beta, float scale)
 }
 
 /* Factor from a difference of s16 inputs to the argument of the exp table, where -65535 … 0 mean
- * -10 … 0. LiteRT multiplies scale and beta in single precision. */
+ * -10 … 0. LiteRT multiplies scale and beta in single precision. A factor of 2^14 and more, as the
+ * mask of causal attention makes it, wraps around as on x86. */
 static double word_factor(float beta, float scale)
 {
     return (double)(scale * beta) / (10.0 / 65535.0);
@@ -61,7 +62,7 @@ static enum ifd_code check_quantized(const struct ifd_infer *in, const struct if
     const float scale = input->quant.scale[0];
     const bool is_in_range =
         input->dtype == IFD_S16
-            ? word_factor(attrs->beta, scale) >= 0 && word_factor(attrs->beta, scale) < (1 << 14)
+            ? word_factor(attrs->beta, scale) >= 0 && isfinite(word_factor(attrs->beta, scale))
             : byte_factor(attrs->beta, scale) > BYTE_FACTOR_MIN;
     if (!is_in_range) {
         return ifd_fail(err, IFD_INVALID, "softmax: beta %g with input scale %g is out of range",
@@ -189,7 +190,7 @@ static void row_word(const int16_t *in, int16_t *out, int64_t depth, double fact
 {
     int32_t multiplier = 0;
     int shift = 0;
-    ifd_fixed_from_real(factor, &multiplier, &shift);
+    ifd_fixed_from_any(factor, &multiplier, &shift);
     int32_t max = INT16_MIN;
     for (int64_t i = 0; i < depth; i++) {
         max = max < in[i] ? in[i] : max;
@@ -197,7 +198,7 @@ static void row_word(const int16_t *in, int16_t *out, int64_t depth, double fact
     int64_t sum = 0;
     for (int64_t i = 0; i < depth; i++) {
         const int32_t scaled = ifd_fixed_scale_double(in[i] - max, multiplier, shift);
-        out[i] = (int16_t)ifd_table16_at(exp_table, saturate((int64_t)scaled + 32767));
+        out[i] = (int16_t)ifd_table16_at(exp_table, saturate(ifd_fixed_add(scaled, INT16_MAX)));
         sum += out[i];
     }
     const uint32_t limited = (uint32_t)saturate(sum);

@@ -396,6 +396,21 @@ def table_to_texts():
     return m
 
 
+def repeated_texts():
+    """Texts that are only moved: repeated, picked, one that fills a tensor."""
+    m = Model()
+    x = texts(shape=[2, 3], constant=False)
+    tiled, picked, filled = (texts(shape=s, constant=False) for s in ([2, 6], [2], [3, 1]))
+    word = texts(b"a word")
+    word.shape = []
+    m.first.ports([x], [tiled, picked, filled])
+    m.first.op(B.TILE, [x, ints([1, 2])], [tiled], O.TileOptions, schema.TileOptionsT())
+    m.first.op(B.GATHER_ND, [x, ints([[0, 1], [1, 2]])], [picked], O.GatherNdOptions,
+               schema.GatherNdOptionsT())
+    m.first.op(B.FILL, [ints([3, 1]), word], [filled], O.FillOptions, schema.FillOptionsT(), 3)
+    return m
+
+
 # ---- recurrent layers ----
 
 

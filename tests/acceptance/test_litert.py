@@ -12,7 +12,8 @@ from tritonclient.utils import np_to_triton_dtype
 import litert_states  # noqa: F401: adds models
 import support
 from litert_models import DELEGATED, MODELS, STATES, LiteRT, landmarks_matrix, pool_with_places
-from litert_models import resampler, table_of_texts, table_to_texts, transform, transform_landmarks
+from litert_models import repeated_texts, resampler, table_of_texts, table_to_texts, transform
+from litert_models import transform_landmarks
 from litert_models import two_signatures, unpool, write_far
 
 STEPS = 3
@@ -286,7 +287,8 @@ class Signatures(support.ServerCase):
 
 class Tables(support.ServerCase):
     MADE = {"of_texts": (table_of_texts, [[b"", b"cat", b"dog"], [b"ca", b"a longer name", b"c"]]),
-            "to_texts": (table_to_texts, [0, -4, 900000000000, 5, 0, 3])}
+            "to_texts": (table_to_texts, [0, -4, 900000000000, 5, 0, 3]),
+            "repeated": (repeated_texts, [[b"", b"cat", b"dog"], [b"ca", b"a longer name", b"c"]])}
 
     @classmethod
     def prepare(cls, folder):
@@ -302,7 +304,7 @@ class Tables(support.ServerCase):
         )
         self.addCleanup(client.close)
         for name, (make, x) in self.MADE.items():
-            is_text = name == "of_texts"
+            is_text = isinstance(x[0], list)
             x = np.array(x, dtype=object if is_text else np.int64)
             tensor = triton.InferInput("in0", list(x.shape), "BYTES" if is_text else "INT64")
             tensor.set_data_from_numpy(x)

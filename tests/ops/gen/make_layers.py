@@ -396,6 +396,11 @@ def softmax(rng, cases):
             litert.run(Op.SOFTMAX, Options.SoftmaxOptions, o, [x], [out], 3)
             # exp in single precision is not the same in every C library
             cases.add("softmax", {"beta": beta}, [x], [out], 1e-6 if dtype == "f32" else 0)
+    for scale in (100, 3e5, 1e7, 7.25e33):  # a mask's: the product wraps around
+        x, out = tensor(rng, "s16", [5, 6], (scale, 0)), output("s16", outputs["s16"])
+        x.data[0] = [0, 0, 1, 2, 3, 0]
+        litert.run(Op.SOFTMAX, Options.SoftmaxOptions, o, [x], [out], 3)
+        cases.add("softmax", {"beta": o.beta}, [x], [out])
 
 
 def reductions(rng, cases):
