@@ -170,3 +170,48 @@ def state_in_a_loop():
     m.first.op(B.ADD, [read(m.first, "v", [3]), x_out], [y], O.AddOptions, schema.AddOptionsT())
     keep.extend((n, last))
     return m
+
+
+@stateful
+def state_beside_nested_loops():
+    """v += x, and loops that the data decides, which do not touch v: x doubles in each inner turn,
+    of which the outer turn i has i."""
+    m = Flow()
+    x, turns, y = real(3), Tensor("s32", [2]), Tensor("f32", [3])
+    turns.range = (0, 3)
+    m.first.ports([x, turns], [y])
+    begin(m, {"v": constant(3)})
+    left, last, many = Tensor("s32", []), Tensor("s32", []), Tensor("f32", [3])
+    m.first.op(B.SUM, [turns, ints([0])], [left], O.ReducerOptions, schema.ReducerOptionsT())
+    v = add(m.first, read(m.first, "v", [3]), x, [3])
+
+    def more(n):
+        flag = Tensor("bool", [])
+        return m.body([n, Tensor("f32", [3])], [flag], lambda g: g.op(
+            B.GREATER, [n, ints(0)], [flag], O.GreaterOptions, schema.GreaterOptionsT()))
+
+    def less(g, n, out):
+        g.op(B.SUB, [n, ints(1)], [out], O.SubOptions, schema.SubOptionsT())
+
+    k, k_out, a, a_out = (Tensor(*kind) for kind in (("s32", []), ("s32", []), ("f32", [3]),
+                                                     ("f32", [3])))
+
+    def inner_turn(g):
+        less(g, k, k_out)
+        g.op(B.ADD, [a, a], [a_out], O.AddOptions, schema.AddOptionsT())
+
+    inner = more(Tensor("s32", [])), m.body([k, a], [k_out, a_out], inner_turn)
+    i, i_out, b, b_out, none = (Tensor(*kind) for kind in (("s32", []), ("s32", []), ("f32", [3]),
+                                                           ("f32", [3]), ("s32", [])))
+
+    def outer_turn(g):
+        less(g, i, i_out)
+        g.op(B.WHILE, [i, b], [none, b_out], O.WhileOptions,
+             options(schema.WhileOptionsT, condSubgraphIndex=inner[0], bodySubgraphIndex=inner[1]))
+
+    m.loop([left, x], [last, many], more(Tensor("s32", [])), m.body([i, b], [i_out, b_out],
+                                                                    outer_turn))
+    assign(m.first, "v", v)
+    m.first.op(B.ADD, [v, many], [y], O.AddOptions, schema.AddOptionsT())
+    keep.extend((last, none))
+    return m

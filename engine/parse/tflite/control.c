@@ -66,7 +66,9 @@ static void go_back(struct ifd_tflite_build *b, struct mark mark)
     b->graph->node_count = mark.node_count;
     b->graph->value_count = mark.value_count;
     b->asked = mark.asked;
-    ifd_tflite_restore_variables(b, mark.variable, mark.variable_count, mark.value_count);
+    if (b->graph == b->main) { /* variables are values of this one */
+        ifd_tflite_restore_variables(b, mark.variable, mark.variable_count, mark.value_count);
+    }
 }
 
 /* Can what failed as a graph of its own be built in place? Forgets the failure then. */
