@@ -764,6 +764,7 @@ def main():
         helper.make_node("MurmurHash3", "i", "h", seed=3, **own),
     ], [("x", F, [1, 2, 3, 4]), ("r", F, [2, 4]), ("i", TensorProto.INT32, [2])],
         ["y", "z", ("h", TensorProto.UINT32, [2])], [("s", np.array([2, 2], np.int32))])
+    write("crop_far", [node("Crop", "x", border=[5, 0, 0, -2**63])], picture, ["y"])
     write("narrow_input", [node("Cast", "w", "f", to=F), node("Add", "fx")],
           [("x", F, [9000]), ("w", TensorProto.FLOAT8E4M3FN, [9000])], ["y"],
           [("w", (np.arange(9000) % 120).astype(np.uint8).view(ml_dtypes.float8_e4m3fn))], 21)

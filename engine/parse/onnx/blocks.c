@@ -29,7 +29,8 @@ static bool take_blocks(struct ifd_onnx_call *call, struct blocks *ret)
     const struct ifd_bytes packed = ifd_build_content(b, call->input[1]),
                            scales = ifd_build_content(b, call->input[2]),
                            zeros = ifd_build_content(b, zero);
-    if (w.n < 1 || w.k < 1 || w.size < 16 || w.n > INT32_MAX || w.k > INT32_MAX ||
+    const bool is_power = w.size >= 16 && (w.size & (w.size - 1)) == 0; /* blocks are whole bytes */
+    if (w.n < 1 || w.k < 1 || !is_power || w.n > INT32_MAX || w.k > INT32_MAX ||
         w.size > INT32_MAX || (w.bits != 2 && w.bits != 4 && w.bits != 8) ||
         ifd_onnx_input(call, 4) != IFD_NONE) {
         ifd_build_fail(b, IFD_UNSUPPORTED, "%lld x %lld weights of %lld bits in blocks of %lld",
@@ -42,7 +43,8 @@ static bool take_blocks(struct ifd_onnx_call *call, struct blocks *ret)
     const enum ifd_dtype zero_type = ifd_build_desc(b, zero)->dtype;
     const bool has_zeros = zero != IFD_NONE, are_real = has_zeros && zero_type == IFD_F32;
     const uint64_t zeros_wanted = are_real ? blocks * sizeof(float) : rows * row_zeros;
-    if (packed.size != blocks * (uint64_t)w.size * (uint64_t)w.bits / 8 ||
+    const uint64_t block_bytes = (uint64_t)(w.size * w.bits / 8);
+    if (packed.size % blocks != 0 || packed.size / blocks != block_bytes ||
         ifd_build_desc(b, call->input[2])->dtype != IFD_F32 ||
         scales.size != blocks * sizeof(float) ||
         (has_zeros && ((zero_type != IFD_U8 && !are_real) || zeros.size != zeros_wanted))) {

@@ -62,8 +62,10 @@ static uint32_t crop(struct ifd_onnx_call *call)
         const int64_t begin = border.value[1 - i], behind = border.value[3 - i];
         const int64_t all = shape.dim[2 + i];
         fits = begin >= 0 && begin <= all && behind >= 0 && behind <= all - begin;
-        kept.size.value[2 + i] = has_size ? size.value[i] : all - begin - behind;
-        fits = fits && kept.size.value[2 + i] >= 0 && kept.size.value[2 + i] <= all - begin;
+        if (fits) {
+            kept.size.value[2 + i] = has_size ? size.value[i] : all - begin - behind;
+            fits = kept.size.value[2 + i] >= 0 && kept.size.value[2 + i] <= all - begin;
+        }
     }
     if (!fits) {
         return ifd_build_fail(b, IFD_INVALID, "borders or sizes that images %s do not have",

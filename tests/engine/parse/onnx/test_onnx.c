@@ -1097,6 +1097,57 @@ static void empty_constants_have_dimensions_of_tensors(void)
     expect_refused(&m, IFD_TOO_LARGE, "constant \"w\" is empty, of shape [0,");
 }
 
+static void borders_far_outside_of_pictures_are_refused(void)
+{
+    static const int64_t dims[] = {1, 2, 3, 4, 0};
+    static const int64_t borders[][4] = {
+        {5, 0, 0, INT64_MIN}, {INT64_MIN, 0, 0, 0}, {0, INT64_MAX, 0, 1}, {0, 0, INT64_MAX, 0}};
+    for (size_t i = 0; i < sizeof(borders) / sizeof(borders[0]); i++) {
+        struct message g = {.size = 0}, n = node("Crop", "x", NULL, "y");
+        const struct message x = port("x", 1, dims), y = port("y", 1, dims);
+        add_ints(&n, "border", borders[i], 4);
+        inner(&g, 1, &n);
+        inner(&g, 11, &x);
+        inner(&g, 12, &y);
+        const struct message m = model(&g, 17);
+        expect_refused(&m, IFD_CORRUPT, "borders or sizes that images [1,2,3,4] do not have");
+    }
+}
+
+static void blocks_of_weights_are_whole_bytes(void)
+{
+    static const int64_t dims[] = {1, 16, 0}, out[] = {1, 1, 0};
+    static const int64_t sizes[] = {15, 16, 17, 19, 24};
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        struct message g = {.size = 0}, n = node("MatMulNBits", "x", "w", "y");
+        struct message w = {.size = 0}, s = {.size = 0};
+        const struct message x = port("x", 1, dims), y = port("y", 1, out);
+        text(&n, 1, "s");
+        text(&n, 7, "com.microsoft");
+        add_int(&n, "N", 1);
+        add_int(&n, "K", 16);
+        add_int(&n, "bits", 4);
+        add_int(&n, "block_size", sizes[i]);
+        number(&w, 1, (uint64_t)sizes[i] / 2);
+        number(&w, 2, 2); /* u8 */
+        text(&w, 8, "w");
+        bytes(&w, 9, "0123456789ab", (size_t)sizes[i] / 2);
+        number(&s, 1, 1);
+        number(&s, 2, 1); /* f32 */
+        text(&s, 8, "s");
+        bytes(&s, 9, "\0\0\200?", sizeof(float));
+        inner(&g, 1, &n);
+        inner(&g, 5, &w);
+        inner(&g, 5, &s);
+        inner(&g, 11, &x);
+        inner(&g, 12, &y);
+        const struct message m = model(&g, 17);
+        const bool is_known = sizes[i] == 16;
+        expect_refused(&m, is_known ? IFD_OK : IFD_UNSUPPORTED,
+                       is_known ? "" : "1 x 16 weights of 4 bits in blocks of");
+    }
+}
+
 static void lists_of_numbers_stay_lists(void)
 {
     static const char *const ops[] = {"Imputer", "Normalizer"};
@@ -1335,6 +1386,8 @@ int main(int argc, char **argv)
         T(probabilities_of_many_classes_are_refused),
         T(windows_of_pools_fit_32_bits),
         T(empty_constants_have_dimensions_of_tensors),
+        T(borders_far_outside_of_pictures_are_refused),
+        T(blocks_of_weights_are_whole_bytes),
         T(lists_of_numbers_stay_lists),
         T(places_far_outside_of_volumes_have_zeros),
         T(kernels_of_machines_have_a_known_name),
