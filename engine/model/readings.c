@@ -5,13 +5,27 @@
 
 #include <string.h>
 
-/* Constants whose shapes differ are a matter of the batch rules. */
-static bool constants_differ(const struct ifd_value *a, const struct ifd_value *b, size_t skipped)
+static bool quants_differ(const struct ifd_quant *a, const struct ifd_quant *b)
 {
-    return a->desc.dtype == b->desc.dtype && a->desc.dtype != IFD_STR &&
-           ifd_shape_equal(&a->desc.shape, &b->desc.shape) && a->data.size == b->data.size &&
-           a->data.size > skipped && a->data.data != b->data.data &&
-           memcmp(a->data.data + skipped, b->data.data + skipped, a->data.size - skipped) != 0;
+    const size_t bytes = a->count * sizeof(*a->scale);
+    return a->count != b->count ||
+           (a->count > 0 && (a->axis != b->axis || memcmp(a->scale, b->scale, bytes) != 0 ||
+                             memcmp(a->zero_point, b->zero_point, bytes) != 0));
+}
+
+/* rank: of the result, where an operator works element by element; else 0. There the batch rules
+ * tell whether dimension 0 of a constant of this rank is the batch. */
+static bool constants_differ(const struct ifd_value *a, const struct ifd_value *b, size_t skipped,
+                             uint32_t rank)
+{
+    if (!ifd_shape_equal(&a->desc.shape, &b->desc.shape)) {
+        return a->desc.shape.rank != rank || a->desc.dtype != b->desc.dtype ||
+               !ifd_shape_equal_except(&a->desc.shape, &b->desc.shape, 0);
+    }
+    return a->desc.dtype != b->desc.dtype || quants_differ(&a->desc.quant, &b->desc.quant) ||
+           a->data.size != b->data.size ||
+           (a->desc.dtype != IFD_STR && a->data.size > skipped && a->data.data != b->data.data &&
+            memcmp(a->data.data + skipped, b->data.data + skipped, a->data.size - skipped) != 0);
 }
 
 /* The first number of a shape may be the batch, such as that of a transposed convolution's result.
@@ -24,15 +38,21 @@ static size_t bytes_of_batch(const struct ifd_graph *graph, const struct ifd_nod
     return is_shape ? ifd_dtype_bytes(graph->value[node->input[i]].desc.dtype) : 0;
 }
 
-/* As of a shape. */
-static bool lists_differ(const struct ifd_ints *a, const struct ifd_ints *b)
+/* Lists whose first number may be the batch; those of axes, widths and steps have none. */
+static bool may_begin_with_batch(const char *name)
 {
-    for (uint32_t i = 1; a->count == b->count && i < a->count; i++) {
+    return strcmp(name, "shape") == 0 || strcmp(name, "size") == 0 || strcmp(name, "end") == 0;
+}
+
+static bool lists_differ(const struct ifd_ints *a, const struct ifd_ints *b, const char *name)
+{
+    for (uint32_t i = may_begin_with_batch(name) ? 1 : 0; a->count == b->count && i < a->count;
+         i++) {
         if (a->value[i] != b->value[i]) {
             return true;
         }
     }
-    return false;
+    return a->count != b->count;
 }
 
 /* Of two nodes of one operator. */
@@ -45,7 +65,7 @@ static bool attributes_differ(const struct ifd_node *a, const struct ifd_node *b
         const uint8_t *of_b = (const uint8_t *)b->attrs + def->attrs[i].offset;
         const size_t bytes = def->attrs[i].kind == IFD_ATTR_BOOL ? sizeof(bool) : sizeof(int32_t);
         differ = def->attrs[i].kind == IFD_ATTR_INTS
-                     ? lists_differ((const void *)of_a, (const void *)of_b)
+                     ? lists_differ((const void *)of_a, (const void *)of_b, def->attrs[i].name)
                      : memcmp(of_a, of_b, bytes) != 0;
     }
     return differ;
@@ -54,7 +74,8 @@ static bool attributes_differ(const struct ifd_node *a, const struct ifd_node *b
 /* Of values that are not constant. */
 static bool sources_differ(const struct ifd_value *a, const struct ifd_value *b)
 {
-    return a->producer != b->producer || strcmp(a->name, b->name) != 0;
+    return a->producer != b->producer || strcmp(a->name, b->name) != 0 ||
+           quants_differ(&a->desc.quant, &b->desc.quant);
 }
 
 static bool inputs_differ(const struct ifd_graph *a, const struct ifd_node *of_a,
@@ -65,8 +86,11 @@ static bool inputs_differ(const struct ifd_graph *a, const struct ifd_node *of_a
         return in_a != in_b;
     }
     const struct ifd_value *va = &a->value[in_a], *vb = &b->value[in_b];
-    return va->is_constant && vb->is_constant ? constants_differ(va, vb, bytes_of_batch(a, of_a, i))
-                                              : sources_differ(va, vb);
+    const bool by_element = ifd_op_def(of_a->op)->batch == IFD_BATCH_ELEMENTWISE;
+    const uint32_t rank = by_element ? a->value[of_a->output[0]].desc.shape.rank : 0;
+    return va->is_constant && vb->is_constant
+               ? constants_differ(va, vb, bytes_of_batch(a, of_a, i), rank)
+               : sources_differ(va, vb);
 }
 
 static bool nodes_differ(const struct ifd_graph *a, const struct ifd_graph *b, uint32_t n)

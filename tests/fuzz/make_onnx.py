@@ -292,6 +292,18 @@ def batches():
           [("b", ints(0)), ("e", ints(2)), ("a", ints(0))])
     write("batch_columns", [number, node("Slice", "xbsa")], [("x", F, ["n", 6])], ["y"],
           [("b", ints(0)), ("a", ints(1))])
+    rows, one, zero = [("x", F, ["n", 3])], ("o", np.int64(1)), ("z", np.int64(0))
+    cubes = [("x", F, ["n", 3, 3, 3])]
+    write("batch_axis", [number, node("ReduceSum", "xs", keepdims=0)], cubes, ["y"])
+    count = [number, node("Squeeze", "s", "q")]
+    write("batch_axes", [*count, node("Add", "qo", "e"), node("Range", "oeo", "r"),
+                         node("ReduceSum", "xr")], cubes, ["y"], [one])
+    write("batch_scale", [*count, node("Cast", "q", "f", to=F), node("QuantizeLinear", "xfz", "h"),
+                          node("DequantizeLinear", "hfz")], pairs, ["y"], [("z", np.uint8(0))])
+    write("batch_row", [*count, node("Range", "zqo", "r"), node("Cast", "r", "f", to=F),
+                        node("Add", "xf")], rows, ["y"], [zero, one])
+    write("batch_weights", [number, node("Slice", "wbsa", "v"), node("MatMul", "xv")], rows, ["y"],
+          [("w", np.ones((3, 6), np.float32)), ("b", ints(0)), ("a", ints(1))])
 
 
 def texts():

@@ -577,6 +577,41 @@ static void what_the_number_of_samples_decides_is_decided_by_each_request(void)
     model_file_end(&columns);
 }
 
+/* Axes, scales, and constants whose size is that number. */
+static void sizes_and_scales_follow_the_number_of_samples(void)
+{
+    static const int64_t batch[] = {1, 3, 2};
+    struct model_file axis, axes, scale, row, weights;
+    const struct model_file_options options = {.batch = 4};
+    model_file_begin(&axis, ONNX "batch_axis.onnx", &options);
+    model_file_begin(&axes, ONNX "batch_axes.onnx", &options);
+    model_file_begin(&scale, ONNX "batch_scale.onnx", &options);
+    model_file_begin(&row, ONNX "batch_row.onnx", &options);
+    model_file_begin(&weights, ONNX "batch_weights.onnx", &options);
+    for (size_t i = 0; i < sizeof(batch) / sizeof(batch[0]); i++) {
+        const int64_t n = batch[i];
+        axis.batch = axes.batch = scale.batch = row.batch = weights.batch = n;
+        REQUIRE_OK(run(&axis, SHAPE(n, 3, 3, 3)), &axis.err);
+        EXPECT_CLOSE(((const float *)axis.out[0].data)[2], n == 3 ? 24 : n == 2 ? 18 : 36, 0);
+        REQUIRE_OK(run(&axes, SHAPE(n, 3, 3, 3)), &axes.err);
+        EXPECT(ifd_shape_equal(&axes.out[0].shape, &SHAPE(n, 1, n > 1 ? 1 : 3, n > 2 ? 1 : 3)));
+        REQUIRE_OK(run(&scale, SHAPE(n, 2)), &scale.err);
+        EXPECT_CLOSE(((const float *)scale.out[0].data)[1], n == 3 ? 3 : 2, 0);
+        const enum ifd_code code = run(&row, SHAPE(n, 3));
+        EXPECT_CODE(code, n == 2 ? IFD_INVALID : IFD_OK, &row.err);
+        if (code == IFD_OK) {
+            EXPECT_CLOSE(((const float *)row.out[0].data)[2], n == 3 ? 5 : 3, 0);
+        }
+        REQUIRE_OK(run(&weights, SHAPE(n, 3)), &weights.err);
+        EXPECT(ifd_shape_equal(&weights.out[0].shape, &SHAPE(n, n)));
+    }
+    model_file_end(&axis);
+    model_file_end(&axes);
+    model_file_end(&scale);
+    model_file_end(&row);
+    model_file_end(&weights);
+}
+
 static enum ifd_code run_4_3_together(struct model_file *f)
 {
     static const int64_t size[2][2] = {{1, 3}, {3, 3}};
@@ -632,6 +667,7 @@ int main(int argc, char **argv)
         T(what_is_computed_with_the_number_of_samples_is_not_shared),
         T(shapes_that_cannot_be_shared_do_not_keep_others_from_it),
         T(what_the_number_of_samples_decides_is_decided_by_each_request),
+        T(sizes_and_scales_follow_the_number_of_samples),
         T(every_failed_allocation_of_a_shared_run_is_reported),
         T(every_failed_allocation_is_reported),
     };
