@@ -182,6 +182,17 @@ static double work_of(const struct ifd_graph *graph, const struct ifd_node *node
     return in + out * terms;
 }
 
+double ifd_graph_work(const struct ifd_graph *graph)
+{
+    double work = 0;
+    for (; graph; graph = graph->next) {
+        for (uint32_t n = 0; n < graph->node_count; n++) {
+            work += work_of(graph, &graph->node[n]);
+        }
+    }
+    return work;
+}
+
 /* Whether the model has as much left to be computed; it is spent then. */
 static bool spend(struct ifd_graph *graph, const struct ifd_node *node)
 {

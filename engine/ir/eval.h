@@ -9,6 +9,10 @@
  *  known. */
 bool ifd_graph_is_computable(const struct ifd_graph *graph, const struct ifd_node *node);
 
+/** What one run computes with the reference kernels, at most: elements and products, those of
+ *  branches and of one turn of each loop included. */
+double ifd_graph_work(const struct ifd_graph *graph);
+
 /** Computes a computable node with its reference kernel and makes its outputs constants. *ret_done
  *  is false, and nothing is changed, if the node is not computable, the kernel refuses the data, an
  *  output is larger than limit_bytes or than half of what the arena has left, or the model has had

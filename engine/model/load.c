@@ -238,10 +238,14 @@ struct trial {
     const struct ifd_err *why_unsized; /* not NULL: no size is known */
 };
 
-/* What those that failed have cost, all together. */
+/* What those that failed have cost, all together, and the time left for runs of zeros. */
 struct trials {
     double cost, limit;
+    uint64_t left_ns;
 };
+
+/* Loops end then. What a run computes besides has the limit of the file. */
+#define RUNS_NS ((uint64_t)1000000000)
 
 static double cost_of(const struct ifd_model *model)
 {
@@ -294,7 +298,7 @@ static enum ifd_code load_once(struct ifd_engine *engine, struct ifd_bytes file,
         code = ifd_model_settle_cached(model, err);
     }
     if (code == IFD_OK && parsed->is_unknown) {
-        code = ifd_model_find_results(model, parsed->is_unknown, err);
+        code = ifd_model_find_results(model, parsed->is_unknown, &trials->left_ns, err);
     }
     if (code != IFD_OK) {
         trials->cost += cost_of(model);
@@ -360,7 +364,7 @@ enum ifd_code ifd_model_load(struct ifd_engine *engine, struct ifd_bytes file,
 {
     struct ifd_parsed parsed = {0};
     struct ifd_err why = {0};
-    struct trials trials = {0};
+    struct trials trials = {.left_ns = RUNS_NS};
     const enum ifd_code code =
         load_once(engine, file, options, &(struct trial){0}, &trials, ret_model, &parsed, &why);
     if (code == IFD_OK) {

@@ -90,9 +90,10 @@ IFD_NODISCARD enum ifd_code ifd_model_bind(const struct ifd_model *root,
                                            struct ifd_err *err);
 
 /** Describes the outputs that is_unknown names (it lives as long as the model) by a run of zeros,
- *  of 10 s at most. Errors: UNSUPPORTED, NOMEM (results.c). */
+ *  which has the file's limit of work, and whose loops end after *left_ns: it becomes less.
+ *  Errors: UNSUPPORTED, NOMEM (results.c). */
 IFD_NODISCARD enum ifd_code ifd_model_find_results(struct ifd_model *model, const bool *is_unknown,
-                                                   struct ifd_err *err);
+                                                   uint64_t *left_ns, struct ifd_err *err);
 /** Has the last variant of a chain the outputs that the root promises? Errors: UNSUPPORTED. */
 IFD_NODISCARD enum ifd_code ifd_model_check_results(const struct ifd_model *root,
                                                     const struct ifd_model *variant,

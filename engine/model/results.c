@@ -1,13 +1,11 @@
 /* What neither the file nor its reading says of outputs: where data decides sizes, only a run sees
  * what the last nodes make. */
 #include "engine/base/clock.h"
+#include "engine/ir/eval.h"
 #include "engine/ir/shape.h"
-#include "engine/model/model.h"
+#include "engine/model/shapes_impl.h"
 
 #include <string.h>
-
-/* Of the run. */
-#define FIND_NS ((uint64_t)10000000000)
 
 /* Zeros, or empty texts. The memory goes with release_inputs, also after a failure. */
 static enum ifd_code take_inputs(const struct ifd_model *model, struct ifd_tensor *input,
@@ -72,18 +70,53 @@ static enum ifd_code describe(struct ifd_model *model, const bool *is_unknown,
     return IFD_OK;
 }
 
+/* Inputs are filled, whoever reads them. */
+static double work_of(const struct ifd_model *model)
+{
+    double work = ifd_graph_work(&model->graph);
+    for (uint32_t i = 0; i < model->info.input_count; i++) {
+        double elements = 1;
+        for (uint32_t d = 0; d < model->info.input[i].example.rank; d++) {
+            elements *= (double)model->info.input[i].example.dim[d];
+        }
+        work += elements;
+    }
+    return work;
+}
+
+static enum ifd_code check_work(const struct ifd_model *model, struct ifd_err *err)
+{
+    const double work = work_of(model), limit = model->graph.work_limit;
+    return work <= limit
+               ? IFD_OK
+               : ifd_fail(err, IFD_TOO_LARGE,
+                          "it has %.0f elements and products, the limit is %.0f", work, limit);
+}
+
 static enum ifd_code run(struct ifd_model *model, const struct ifd_tensor *input,
-                         struct ifd_tensor *output, struct ifd_instance **ret, struct ifd_err *err)
+                         struct ifd_tensor *output, uint64_t *left_ns, struct ifd_instance **ret,
+                         struct ifd_err *err)
 {
     const struct ifd_instance_options options = {.threads = model->max_threads};
+    enum ifd_code code = ifd_instance_create(model, &options, ret, err);
+    if (code != IFD_OK) {
+        return code;
+    }
+    const uint64_t before = ifd_monotonic_ns();
     const struct ifd_io io = {
-        .input = input, .output = output, .batch = 1, .deadline_ns = ifd_monotonic_ns() + FIND_NS};
-    const enum ifd_code code = ifd_instance_create(model, &options, ret, err);
-    return code == IFD_OK ? ifd_instance_run(*ret, &io, 1, err) : code;
+        .input = input, .output = output, .batch = 1, .deadline_ns = before + *left_ns};
+    struct ifd_shapes_of *shapes = (struct ifd_shapes_of *)(*ret)->shapes; /* it has a cut */
+    shapes->work_limit = model->graph.work_limit;
+    shapes->work = work_of(model);
+    code = ifd_instance_run(*ret, &io, 1, err);
+    const uint64_t took_ns = ifd_monotonic_ns() - before;
+    *left_ns = took_ns < *left_ns ? *left_ns - took_ns : 0;
+    model->probe.cost += shapes->work;
+    return code;
 }
 
 enum ifd_code ifd_model_find_results(struct ifd_model *model, const bool *is_unknown,
-                                     struct ifd_err *err)
+                                     uint64_t *left_ns, struct ifd_err *err)
 {
     const struct ifd_alloc *alloc = model->engine->alloc;
     const size_t inputs = model->info.input_count + (size_t)1, outputs = model->info.output_count;
@@ -91,10 +124,13 @@ enum ifd_code ifd_model_find_results(struct ifd_model *model, const bool *is_unk
     struct ifd_tensor *output = ifd_acquire_zeroed(alloc, outputs, sizeof(*output));
     struct ifd_instance *instance = NULL;
     enum ifd_code code = input && output
-                             ? take_inputs(model, input, err)
+                             ? check_work(model, err)
                              : ifd_fail(err, IFD_NOMEM, "no memory for %zu tensors", outputs);
     if (code == IFD_OK) {
-        code = run(model, input, output, &instance, err);
+        code = take_inputs(model, input, err);
+    }
+    if (code == IFD_OK) {
+        code = run(model, input, output, left_ns, &instance, err);
     }
     if (code == IFD_OK) {
         code = describe(model, is_unknown, output, err);

@@ -1,5 +1,6 @@
 /* Variants of a model with open dimensions: made, found again, released. Where data decides shapes,
  * a run goes through several (chain.c). */
+#include "engine/ir/eval.h"
 #include "engine/model/plans.h"
 #include "engine/model/shapes_impl.h"
 
@@ -157,6 +158,20 @@ enum ifd_code ifd_variants_make_room(struct ifd_shapes_of *shapes, size_t bytes,
     return code;
 }
 
+/* A run while the model loads may compute as much as the file may ask for. */
+static enum ifd_code check_work(struct ifd_shapes_of *shapes, const struct ifd_model *model,
+                                struct ifd_err *err)
+{
+    if (shapes->work_limit == 0) {
+        return IFD_OK;
+    }
+    shapes->work += ifd_graph_work(&model->graph);
+    return shapes->work <= shapes->work_limit
+               ? IFD_OK
+               : ifd_fail(err, IFD_TOO_LARGE, "%.0f elements and products, the limit is %.0f",
+                          shapes->work, shapes->work_limit);
+}
+
 /* Room is made before the instance takes its memory. */
 static enum ifd_code fill_variant(struct ifd_shapes_of *shapes, const struct ifd_resume *resume,
                                   struct ifd_variant *variant, struct ifd_err *err)
@@ -167,6 +182,9 @@ static enum ifd_code fill_variant(struct ifd_shapes_of *shapes, const struct ifd
     uint32_t plans = 0;
     enum ifd_code code = ifd_model_bind(shapes->model, shapes->asked, resume, shapes->is_shared,
                                         shapes->model->shape_bytes, &variant->model, err);
+    if (code == IFD_OK) {
+        code = check_work(shapes, variant->model, err);
+    }
     if (code == IFD_OK) {
         code = ifd_model_complete_plans(variant->model, options.max_batch, &plans, err);
     }

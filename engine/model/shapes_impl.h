@@ -43,6 +43,7 @@ struct ifd_shapes_of {
     uint8_t mac_key[IFD_MAC_KEY_BYTES];
     struct ifd_link present; /* of the present run: what runs */
     uint32_t chain, made;    /* variants that it went through, that it had to make */
+    double work, work_limit; /* of all that it makes, as of ifd_graph_work; limit 0: none */
     uint64_t deadline_ns;    /* of it; without one, of its loops; 0: no loop has turned */
     struct ifd_variant variant[IFD_SHAPES_MAX];
     uint32_t count;

@@ -152,6 +152,28 @@ def onnx_graphs():
     onnx("lists", lists + [node("ConcatFromSequence", ["l" * 41], axis=0)])
     loops(zero)
     deep()
+    unsaid()
+
+
+def unsaid():
+    """Only a run finds how many dimensions the result has, and it takes long."""
+    products = [node("ConstantOfShape", "s", "a"), node("Add", "xa", "b"),
+                *[node("MatMul", ["b" * (i + 1)] * 2, ["b" * (i + 2)]) for i in range(10)]]
+    last = "b" * 11
+    found = [node("NonZero", "v", "f"), node("Transpose", "f", "t"), node("GatherND", "vt", "u")]
+    large = [("s", ints(1024, 1024)), ("o", np.float32(1))]
+    first = [*products, node("Neg", [last], ["v"]), *found, node("Neg", "u")]
+    onnx("unsaid_first", first, large)
+    onnx("unsaid_next", [node("Add", "xo", "v"), *found, products[0], node("Add", "ua", "b"),
+                         *products[2:], node("Neg", [last])], large)
+    # a sum that stays below the limit, since it stops growing
+    body = graph([node("Add", "ap", "r"), node("ReduceMax", "r", "m", keepdims=0),
+                  node("Less", "mq", "d")],
+                 [("i", I64, []), ("c", BOOL, []), ("a", F, ["n"])],
+                 [("d", BOOL, []), ("r", F, ["n"])])
+    onnx("unsaid_loop", [node("Loop", ["", "k", "x"], "v", body=body), *found, node("Neg", "u")],
+         [("k", np.array(True)), ("p", np.float32([1])), ("q", np.float32(3e38))],
+         [("x", F, ["n"])])
 
 
 def deep():
