@@ -30,3 +30,36 @@ enum ifd_code ifd_low_window_init(const struct ifd_node_view *node, const struct
     };
     return IFD_OK;
 }
+
+enum ifd_code ifd_low_volume_init(const struct ifd_node_view *node, struct ifd_low_volume *ret,
+                                  struct ifd_err *err)
+{
+    const struct ifd_conv3d_attrs *attrs = node->attrs;
+    const struct ifd_window *plane = &attrs->window;
+    const int64_t *in = node->input[0].desc->shape.dim, *out = node->output[0].shape.dim;
+    const int64_t *filter = node->input[1].desc->shape.dim;
+    struct ifd_window along = *plane; /* depth as the height of a window that is one wide */
+    struct ifd_window_size z, yx;
+    along.stride_h = attrs->stride_d;
+    along.dilation_h = attrs->dilation_d;
+    along.stride_w = along.dilation_w = 1;
+    if (!ifd_window_resolve(&along, filter[0], 1, in[1], 1, &z) ||
+        !ifd_window_resolve(plane, filter[1], filter[2], in[2], in[3], &yx)) {
+        return ifd_fail(err, IFD_INTERNAL, "shape inference did not accept the window");
+    }
+    *ret = (struct ifd_low_volume){
+        .batch = (size_t)in[0],
+        .stride = {(size_t)attrs->stride_d, (size_t)plane->stride_h, (size_t)plane->stride_w},
+        .dilation = {(size_t)attrs->dilation_d, (size_t)plane->dilation_h,
+                     (size_t)plane->dilation_w},
+        .pad = {(size_t)z.pad_top, (size_t)yx.pad_top, (size_t)yx.pad_left},
+        .is_padded =
+            z.pad_top || z.pad_bottom || yx.pad_top || yx.pad_bottom || yx.pad_left || yx.pad_right,
+    };
+    for (int i = 0; i < 3; i++) {
+        ret->in[i] = (size_t)in[i + 1];
+        ret->out[i] = (size_t)out[i + 1];
+        ret->window[i] = (size_t)filter[i];
+    }
+    return IFD_OK;
+}

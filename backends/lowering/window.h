@@ -1,4 +1,4 @@
-/** The window that conv2d and depthwise_conv2d move over an image. */
+/** The window that conv2d and depthwise_conv2d move over an image, conv3d over a volume. */
 #ifndef INFERD_BACKENDS_LOWERING_WINDOW_H
 #define INFERD_BACKENDS_LOWERING_WINDOW_H
 
@@ -26,5 +26,16 @@ static inline bool ifd_low_window_sees(const struct ifd_low_window *w, size_t fr
     return y >= w->pad_top && y - w->pad_top < w->in_h && x >= w->pad_left &&
            x - w->pad_left < w->in_w;
 }
+
+/** The same of a volume: depth, height, width. */
+struct ifd_low_volume {
+    size_t batch;
+    size_t in[3], out[3], window[3], stride[3], dilation[3], pad[3]; /* pad: in front */
+    bool is_padded;
+};
+
+/** Of a conv3d. */
+IFD_NODISCARD enum ifd_code ifd_low_volume_init(const struct ifd_node_view *node,
+                                                struct ifd_low_volume *ret, struct ifd_err *err);
 
 #endif

@@ -1,6 +1,7 @@
 /* conv3d of f32 with a constant bias. */
 #include "backends/gpuacc/lower.h"
 #include "backends/lowering/requantize.h"
+#include "backends/lowering/window.h"
 #include "inferd/op_attrs.h"
 
 #include <string.h>
@@ -24,27 +25,6 @@ static bool conv3d_takes(const struct ifd_node_view *node, struct ifd_err *reaso
     return true;
 }
 
-/* Padding in front along depth, height and width. */
-static enum ifd_code find_padding(const struct ifd_node_view *node, int64_t ret[3],
-                                  struct ifd_err *err)
-{
-    const struct ifd_conv3d_attrs *attrs = node->attrs;
-    const int64_t *in = node->input[0].desc->shape.dim, *w = node->input[1].desc->shape.dim;
-    struct ifd_window along = attrs->window; /* depth as the height of a window that is one wide */
-    struct ifd_window_size depth, plane;
-    along.stride_h = attrs->stride_d;
-    along.dilation_h = attrs->dilation_d;
-    along.stride_w = along.dilation_w = 1;
-    if (!ifd_window_resolve(&along, w[0], 1, in[D], 1, &depth) ||
-        !ifd_window_resolve(&attrs->window, w[1], w[2], in[H], in[W], &plane)) {
-        return ifd_fail(err, IFD_INTERNAL, "a window that does not fit");
-    }
-    ret[0] = depth.pad_top;
-    ret[1] = plane.pad_top;
-    ret[2] = plane.pad_left;
-    return IFD_OK;
-}
-
 /* params: bytes. Without a source: zeros. */
 static void pack_bias(const void *params, const void *source, void *packed)
 {
@@ -64,13 +44,13 @@ static enum ifd_code conv3d_lower(struct ifd_gpu_lowering *lowering,
     const int64_t *out = node->view.output[0].shape.dim;
     const uint64_t points = (uint64_t)(out[N] * out[D] * out[H] * out[W]);
     size_t *bias_bytes = ifd_low_params(&lowering->base, 1, sizeof(*bias_bytes));
-    int64_t pad[3] = {0};
+    struct ifd_low_volume volume;
     float min = 0, max = 0;
     if (!bias_bytes) {
         return ifd_arena_fail(lowering->base.arena, sizeof(*bias_bytes), err);
     }
     *bias_bytes = (size_t)out[C] * sizeof(float);
-    const enum ifd_code code = find_padding(&node->view, pad, err);
+    const enum ifd_code code = ifd_low_volume_init(&node->view, &volume, err);
     if (code != IFD_OK) {
         return code;
     }
@@ -99,9 +79,9 @@ static enum ifd_code conv3d_lower(struct ifd_gpu_lowering *lowering,
                                attrs->dilation_d,
                                attrs->window.dilation_h,
                                attrs->window.dilation_w,
-                               pad[0],
-                               pad[1],
-                               pad[2]};
+                               (int64_t)volume.pad[0],
+                               (int64_t)volume.pad[1],
+                               (int64_t)volume.pad[2]};
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
         ifd_gpu_int(&call, numbers[i]);
     }
