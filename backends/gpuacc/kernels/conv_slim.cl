@@ -4,6 +4,7 @@
 // SLICES-th run of DEPTH input channels.
 //
 // DEPTH: a multiple of 4 that divides the input channels of a group.
+// TRANSPOSED: a transposed convolution; neighbouring pixels are those of a phase.
 // POINTWISE: the window is one pixel, without stride and padding.
 
 #define PLACES (ROWS * COLUMNS) // items of a slice
@@ -21,11 +22,15 @@ __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 kernel void conv2d_slim(CONV_PARAMS TAIL_PARAMS)
 {
     local float4 sums[PIXELS * ITEMS];
+    PHASE
     CONV_MATRIX
     const int item = (int)get_local_id(0);
     const int slice = item / PLACES;
     const int oc = min(((int)get_group_id(0) * COLUMNS + item % COLUMNS) * 4, w_row - 4);
     const int first = ((int)get_group_id(1) * ROWS + item / COLUMNS % ROWS) * PIXELS;
+    if ((int)get_group_id(1) * ROWS * PIXELS >= count) { // phases differ in size
+        return;
+    }
     global const real_in *group = x + x_at + oc / group_out * group_in;
     sum4 acc[PIXELS];
     int at[PIXELS]; // where the pixel lies that a tap sees; -1: outside
@@ -33,7 +38,7 @@ kernel void conv2d_slim(CONV_PARAMS TAIL_PARAMS)
     int top[PIXELS], left[PIXELS], image[PIXELS];
 #endif
     for (int k = 0; k < PIXELS; k++) {
-        const int pixel = min(first + k, pixels - 1);
+        const int pixel = PIXEL(min(first + k, count - 1));
         acc[k] = (sum4)(0.0f);
 #ifdef POINTWISE
         at[k] = pixel * in_c;
@@ -43,8 +48,9 @@ kernel void conv2d_slim(CONV_PARAMS TAIL_PARAMS)
         image[k] = pixel / out_w / out_h * in_h;
 #endif
     }
-    int tap = slice * DEPTH / group_in, ic = slice * DEPTH % group_in;
-    while (tap < kh * kw) {
+    int i = slice * DEPTH / group_in, ic = slice * DEPTH % group_in;
+    while (i < taps) {
+        const int tap = TAP(i);
 #ifndef POINTWISE
         for (int k = 0; k < PIXELS; k++) {
             const int in_y = window_sees(top[k], tap / kw, stride_y, dilation_y, in_h);
@@ -70,18 +76,18 @@ kernel void conv2d_slim(CONV_PARAMS TAIL_PARAMS)
             }
             ic += SLICES * DEPTH;
         } while (ic < group_in);
-        tap += ic / group_in;
+        i += ic / group_in;
         ic %= group_in;
     }
     for (int k = 0; k < PIXELS; k++) {
         sums[k * ITEMS + item] = convert_float4(acc[k]);
     }
     barrier(CLK_LOCAL_MEM_FENCE);
-    for (int i = item; i < PIXELS * PLACES; i += ITEMS) {
-        const int place = i % PLACES, k = i / PLACES;
+    for (int j = item; j < PIXELS * PLACES; j += ITEMS) {
+        const int place = j % PLACES, k = j / PLACES;
         const int c = ((int)get_group_id(0) * COLUMNS + place % COLUMNS) * 4;
-        const int pixel = ((int)get_group_id(1) * ROWS + place / COLUMNS) * PIXELS + k;
-        if (c >= out_c || pixel >= pixels) {
+        const int in_phase = ((int)get_group_id(1) * ROWS + place / COLUMNS) * PIXELS + k;
+        if (c >= out_c || in_phase >= count) {
             continue;
         }
         float4 v = BIAS(c);
@@ -89,7 +95,7 @@ kernel void conv2d_slim(CONV_PARAMS TAIL_PARAMS)
             v += sums[k * ITEMS + s * PLACES + place];
         }
         v = clamp4(v, lo, hi);
-        const int e = pixel * out_c + c, n = out_c - c;
+        const int e = PIXEL(in_phase) * out_c + c, n = out_c - c;
         TAIL(v, e, c, n)
         store4(v, y + y_at + e, n);
     }

@@ -188,7 +188,7 @@ bool ifd_gpu_blocking_fits(const struct ifd_gpu_blocking *b, const struct ifd_gp
     }
     switch ((unsigned)b->kernel) {
     case IFD_GPU_conv2d_slim:
-        return size->phases == 0 && size->group_in % b->depth == 0;
+        return size->group_in % b->depth == 0;
     case IFD_GPU_conv2d_tile:
         return size->phases == 0 && size->groups == 1;
     case IFD_GPU_conv2d_mma:

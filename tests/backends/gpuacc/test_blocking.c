@@ -18,24 +18,29 @@
 
 struct shape {
     int batch, h, w, in_c, out_c, kh, kw, stride, dilation, groups;
-    int valid; /* 1: the window stays inside of the image */
+    int valid;      /* 1: the window stays inside of the image */
+    int transposed; /* from a result of this size to its image */
 };
 
 /* Tiles that are full and that are not, rows that are vectors and that are not, edges, groups, more
  * slices than factors, patches that reach over the image. All with weights that fp16 rounds. */
 static const struct shape shapes[] = {
-    {1, 7, 7, 16, 36, 1, 1, 1, 1, 1, 0},  {2, 9, 8, 32, 136, 1, 1, 1, 1, 1, 0},
-    {1, 12, 12, 6, 89, 1, 1, 1, 1, 1, 0}, {1, 9, 10, 3, 20, 3, 3, 2, 1, 1, 0},
-    {3, 5, 6, 8, 12, 3, 3, 1, 1, 1, 0},   {1, 11, 9, 8, 33, 3, 5, 2, 2, 1, 0},
-    {1, 6, 6, 16, 8, 3, 3, 1, 1, 2, 0},   {1, 1, 1, 512, 12, 1, 1, 1, 1, 1, 0},
-    {1, 13, 17, 4, 36, 2, 2, 1, 1, 1, 0}, {2, 7, 9, 10, 33, 3, 3, 1, 1, 1, 0},
-    {1, 8, 11, 8, 9, 3, 3, 1, 1, 1, 1},   {3, 5, 3, 2, 260, 1, 1, 1, 1, 1, 0},
+    {1, 7, 7, 16, 36, 1, 1, 1, 1, 1, 0, 0},  {2, 9, 8, 32, 136, 1, 1, 1, 1, 1, 0, 0},
+    {1, 12, 12, 6, 89, 1, 1, 1, 1, 1, 0, 0}, {1, 9, 10, 3, 20, 3, 3, 2, 1, 1, 0, 0},
+    {3, 5, 6, 8, 12, 3, 3, 1, 1, 1, 0, 0},   {1, 11, 9, 8, 33, 3, 5, 2, 2, 1, 0, 0},
+    {1, 6, 6, 16, 8, 3, 3, 1, 1, 2, 0, 0},   {1, 1, 1, 512, 12, 1, 1, 1, 1, 1, 0, 0},
+    {1, 13, 17, 4, 36, 2, 2, 1, 1, 1, 0, 0}, {2, 7, 9, 10, 33, 3, 3, 1, 1, 1, 0, 0},
+    {1, 8, 11, 8, 9, 3, 3, 1, 1, 1, 1, 0},   {3, 5, 3, 2, 260, 1, 1, 1, 1, 1, 0, 0},
+    {2, 3, 5, 8, 22, 4, 4, 2, 1, 1, 0, 1},   {1, 5, 3, 16, 12, 3, 2, 3, 1, 1, 1, 1},
 };
 
 struct layer {
     struct ifd_conv2d_attrs attrs;
+    struct ifd_transpose_conv2d_attrs transpose_attrs;
+    int32_t size[4]; /* of a transposed convolution's result */
     struct ifd_desc in, weights, bias, out;
     const float *x, *w, *b;
+    bool is_transposed;
 };
 
 /* Numbers between -1 and 1, which half precision holds. */
@@ -50,6 +55,9 @@ static const float *numbers(uint32_t seed)
 
 static int out_size(const struct shape *s, int in, int window)
 {
+    if (s->transposed) {
+        return in * s->stride + (s->valid && window > s->stride ? window - s->stride : 0);
+    }
     const int seen = s->valid ? in - (window - 1) * s->dilation : in;
     return (seen + s->stride - 1) / s->stride;
 }
@@ -72,12 +80,18 @@ static void make_layer(const struct shape *s, struct layer *ret)
                                                .dilation_h = s->dilation,
                                                .dilation_w = s->dilation},
                                     .activation = IFD_ACT_RELU6}};
+    ret->transpose_attrs = (struct ifd_transpose_conv2d_attrs){.window = ret->attrs.window,
+                                                               .activation = ret->attrs.activation};
+    ret->is_transposed = s->transposed;
     ret->in = (struct ifd_desc){.dtype = IFD_F32, .shape = {4, {s->batch, s->h, s->w, s->in_c}}};
     ret->weights = (struct ifd_desc){.dtype = IFD_F32,
                                      .shape = {4, {s->out_c, s->kh, s->kw, s->in_c / s->groups}}};
     ret->bias = (struct ifd_desc){.dtype = IFD_F32, .shape = {1, {s->out_c}}};
     ret->out =
         (struct ifd_desc){.dtype = IFD_F32, .shape = {4, {s->batch, out_h(s), out_w(s), s->out_c}}};
+    for (uint32_t d = 0; d < 4; d++) {
+        ret->size[d] = (int32_t)ret->out.shape.dim[d];
+    }
     ret->x = numbers(0);
     ret->w = numbers(1);
     ret->b = numbers(2);
@@ -85,9 +99,17 @@ static void make_layer(const struct shape *s, struct layer *ret)
 
 static void make_node(const struct layer *layer, struct one_node *ret)
 {
-    one_node_init(ret, "layer", IFD_OP_CONV2D, &layer->attrs);
-    one_node_add_input(ret, &layer->in, layer->x, false);
-    one_node_add_input(ret, &layer->weights, layer->w, true);
+    static const struct ifd_desc sizes = {.dtype = IFD_S32, .shape = {1, {4}}};
+    if (layer->is_transposed) {
+        one_node_init(ret, "layer", IFD_OP_TRANSPOSE_CONV2D, &layer->transpose_attrs);
+        one_node_add_input(ret, &sizes, layer->size, true);
+        one_node_add_input(ret, &layer->weights, layer->w, true);
+        one_node_add_input(ret, &layer->in, layer->x, false);
+    } else {
+        one_node_init(ret, "layer", IFD_OP_CONV2D, &layer->attrs);
+        one_node_add_input(ret, &layer->in, layer->x, false);
+        one_node_add_input(ret, &layer->weights, layer->w, true);
+    }
     one_node_add_input(ret, &layer->bias, layer->b, true);
     one_node_add_output(ret, &layer->out);
 }
@@ -153,6 +175,7 @@ static struct ifd_gpu_conv_size size_of(const struct shape *s)
                                       .takes_winograd = s->kh == 3 && s->kw == 3 &&
                                                         s->stride == 1 && s->dilation == 1 &&
                                                         s->groups == 1,
+                                      .phases = s->transposed ? (size_t)(s->stride * s->stride) : 0,
                                       .images = (size_t)s->batch,
                                       .out_h = (size_t)out_h(s),
                                       .out_w = (size_t)out_w(s)};
@@ -254,7 +277,7 @@ static void the_best_rank_first(void)
 /* Steps of a layer, if it may be computed that way; the kernel of the first one. */
 static uint32_t steps_by(const char *way, bool exact, enum ifd_gpu_kernel *ret_kernel)
 {
-    static const struct shape shape = {1, 9, 10, 16, 8, 3, 3, 1, 1, 1, 0};
+    static const struct shape shape = {1, 9, 10, 16, 8, 3, 3, 1, 1, 1, 0, 0};
     static struct one_node node; /* large */
     struct ifd_device *device = one_node_open(&ifd_backend_gpuacc);
     struct ifd_partition *partition = NULL;
@@ -286,7 +309,7 @@ static void winograd_is_for_those_who_accept_its_roundings(void)
  * is there; where the device cannot, the image is all. */
 static void an_image_of_weights_is_a_view_of_their_buffer(void)
 {
-    static const struct shape shape = {1, 5, 6, 16, 256, 3, 1, 1, 1, 1, 0};
+    static const struct shape shape = {1, 5, 6, 16, 256, 3, 1, 1, 1, 1, 0, 0};
     static struct one_node node; /* large */
     static float got[TENSOR], want[TENSOR];
     struct ifd_device *device = one_node_open(&ifd_backend_gpuacc);

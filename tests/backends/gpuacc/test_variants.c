@@ -146,7 +146,7 @@ static void run_row(const struct ifd_gpu_blocking *blocking, const struct row *r
     if (row->many_points > 0) {
         add_layers(&n, POINTWISE, row, 1);
     }
-    if (blocking->kernel == IFD_GPU_conv2d) {
+    if (blocking->kernel != IFD_GPU_conv2d_tile) {
         add_layers(&n, TRANSPOSED, row, 2);
     }
     end(&n);

@@ -20,7 +20,7 @@ PIXELS_Q8 = "PIXELS=1|PIXELS=2|PIXELS=4|PIXELS=8 " + Q8
 PIXELS_DEEP = "PIXELS=1|PIXELS=2|PIXELS=4 "
 SETS = {
     "conv.cl": [*WINDOWS, "TRANSPOSED " + WINDOWS[0]],
-    "conv_slim.cl": ["-|POINTWISE -|ALIGNED " + REALS],
+    "conv_slim.cl": ["-|POINTWISE|TRANSPOSED -|ALIGNED " + REALS],
     "conv_tile.cl": WINDOWS,
     "winograd_in.cl": ["PATCH=2|PATCH=4 -|ALIGNED -|REAL_IN"],
     "winograd_out.cl": ["PATCH=2|PATCH=4 -|ALIGNED -|REAL_OUT"],
