@@ -114,7 +114,7 @@ static void a_bomb_is_not_read_in_many_sizes(void)
     EXPECT(once > 0 && in_all <= 2 * once);
 }
 
-/* What it allocates is little beside the time of 3,000 nodes. */
+/* Of 14. What it allocates is little beside the time of 3,000 nodes; in 32 bits it is less. */
 static void many_nodes_are_not_read_in_many_sizes(void)
 {
     static const char deep[] = "tests/fuzz/corpus/onnx/bomb_deep.onnx";
@@ -123,7 +123,7 @@ static void many_nodes_are_not_read_in_many_sizes(void)
     struct ifd_err err = {0};
     EXPECT_CODE(load_and_sum(test_source(deep), &once, &err), IFD_CORRUPT, &err);
     EXPECT_CODE(load_and_sum(test_source(open), &in_all, &err), IFD_OK, &err);
-    EXPECT(once > 0 && in_all <= 5 * once);
+    EXPECT(once > 0 && in_all <= 7 * once);
 }
 
 static void what_takes_long_to_compute_is_left_to_runs(void)
