@@ -141,7 +141,7 @@ static enum ifd_code probe(struct ifd_model *model, const struct ifd_parse_optio
     return IFD_OK;
 }
 
-/* ---- a shared variant is read twice ---- */
+/* ---- a shared variant is read three times ---- */
 
 /* A number that the file computes of how many samples there are is a constant of the reading. */
 static enum ifd_code compare_samples(const struct ifd_model *model,
@@ -165,21 +165,26 @@ static enum ifd_code compare_samples(const struct ifd_model *model,
     return code;
 }
 
-/* With one sample more. */
-static enum ifd_code read_more_samples(const struct ifd_model *model,
-                                       const struct ifd_parse_options *options, struct ifd_err *err)
+/* With one sample more, and one less: a file may make one sample something special. */
+static enum ifd_code read_other_samples(const struct ifd_model *model,
+                                        const struct ifd_parse_options *options,
+                                        struct ifd_err *err)
 {
+    static const int64_t more[] = {1, -1};
     const struct ifd_alloc *alloc = model->engine->alloc;
     const uint32_t count = options->shape_count;
     struct ifd_input_shape *shape = ifd_acquire_zeroed(alloc, count, sizeof(*shape));
     if (!shape) {
         return ifd_fail(err, IFD_NOMEM, "no memory for %u shapes", count);
     }
-    for (uint32_t i = 0; i < count; i++) {
-        shape[i] = options->shape[i];
-        shape[i].shape.dim[0]++;
+    enum ifd_code code = IFD_OK;
+    for (size_t k = 0; code == IFD_OK && k < sizeof(more) / sizeof(more[0]); k++) {
+        for (uint32_t i = 0; i < count; i++) {
+            shape[i] = options->shape[i];
+            shape[i].shape.dim[0] += more[k];
+        }
+        code = compare_samples(model, options, shape, err);
     }
-    const enum ifd_code code = compare_samples(model, options, shape, err);
     ifd_release(alloc, shape, count * sizeof(*shape));
     return code;
 }
@@ -197,7 +202,7 @@ static enum ifd_code read_and_build(struct ifd_model *model,
         code = probe(model, options, parsed, err);
     }
     if (code == IFD_OK && model->is_shared && !parsed->cut.is_cut) {
-        code = read_more_samples(model, options, err);
+        code = read_other_samples(model, options, err);
     }
     return code == IFD_OK ? ifd_model_build(model, parsed, err) : code;
 }

@@ -270,24 +270,25 @@ def batches():
     number = node("Shape", "x", "s", end=1)
     pairs = [("x", F, ["n", 2])]
     write("batch_factor", [number, node("Cast", "s", "f", to=F), node("Mul", "xf")], pairs, ["y"])
-    branches = {
-        "then_branch": graph([node("Neg", "p", "r")], [], [("r", F, ["n", 2])]),
-        "else_branch": graph([node("Neg", "q", "r")], [], [("r", F, ["n", 2])]),
-    }
-    write(
-        "batch_branch",
-        [
-            number,
-            node("Greater", "so", "g"),
-            node("Squeeze", "g", "c"),
-            node("Abs", "x", "p"),
-            node("Mul", "xx", "q"),
-            node("If", "c", "y", **branches),
-        ],
-        pairs,
-        ["y"],
-        [("o", ints(1))],
-    )
+    for name, second in (("batch_branch", 2), ("open_branch", "w")):
+        branches = {
+            "then_branch": graph([node("Neg", "p", "r")], [], [("r", F, ["n", second])]),
+            "else_branch": graph([node("Neg", "q", "r")], [], [("r", F, ["n", second])]),
+        }
+        write(
+            name,
+            [
+                number,
+                node("Greater", "so", "g"),
+                node("Squeeze", "g", "c"),
+                node("Abs", "x", "p"),
+                node("Mul", "xx", "q"),
+                node("If", "c", "y", **branches),
+            ],
+            [("x", F, ["n", second])],
+            ["y"],
+            [("o", ints(1))],
+        )
     write("batch_rows", [node("Slice", "xbea")], pairs, ["y"],
           [("b", ints(0)), ("e", ints(2)), ("a", ints(0))])
     write("batch_columns", [number, node("Slice", "xbsa")], [("x", F, ["n", 6])], ["y"],
