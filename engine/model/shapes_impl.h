@@ -1,5 +1,5 @@
-/** What the parts of shapes.h share: variants (shapes.c) and the run that goes through them
- *  (chain.c). */
+/** What the parts of shapes.h share: variants (shapes.c), their keys (key.c) and the run that goes
+ *  through them (chain.c). */
 #ifndef INFERD_ENGINE_MODEL_SHAPES_IMPL_H
 #define INFERD_ENGINE_MODEL_SHAPES_IMPL_H
 
@@ -20,7 +20,7 @@ struct ifd_link {
 struct ifd_variant {
     struct ifd_link link;
     struct ifd_model *model;
-    uint8_t *key; /* what is read (chain.c) */
+    uint8_t *key; /* what is read (key.c) */
     size_t key_bytes;
     size_t bytes;
     bool shares_not; /* of one request: a shared one was tried in its shapes */
@@ -77,6 +77,14 @@ enum ifd_code ifd_chain_first(struct ifd_shapes *self, const struct ifd_io *io, 
                               struct ifd_err *err);
 enum ifd_code ifd_chain_next(struct ifd_shapes *self, const struct ifd_io *io,
                              struct ifd_instance **ret, struct ifd_io *ret_io, struct ifd_err *err);
+
+/* key.c */
+/** Of the first part of a run: the shapes of its inputs, also noted in asked. Errors: NOMEM. */
+IFD_NODISCARD enum ifd_code ifd_key_begin(struct ifd_shapes_of *shapes, const struct ifd_io *io,
+                                          struct ifd_err *err);
+/** Of a part behind a cut, which begins with that. Errors: NOMEM. */
+IFD_NODISCARD enum ifd_code ifd_key_resume(struct ifd_shapes_of *shapes,
+                                           const struct ifd_resume *resume, struct ifd_err *err);
 /** Fills link->sum. */
 void ifd_link_sum(const struct ifd_shapes_of *shapes, struct ifd_link *link);
 

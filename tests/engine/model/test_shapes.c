@@ -495,8 +495,8 @@ static void expect_of_2(const char *path, int64_t n, double y)
     model_file_end(&f);
 }
 
-/* x times the number of samples; to its power, which are other operators for 2 and 3; another branch
- * for one. */
+/* x times the number of samples; to its power, which are other operators for 2 and 3; another
+ * branch for one. */
 static void what_is_computed_with_the_number_of_samples_is_not_shared(void)
 {
     for (int64_t n = 1; n <= 4; n++) {
