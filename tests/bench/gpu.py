@@ -1,17 +1,18 @@
 #!/usr/bin/env python3
-"""GpuAcc beside PyTorch, ncnn and MNN on one GPU, in one run. Needs PyTorch with CUDA, torchvision
-and timm; for yolox_nano also onnx2torch, for --ncnn ncnn, pnnx and libvulkan, for --mnn an MNN with
-OpenCL or Vulkan.
+"""GpuAcc beside PyTorch, ONNX Runtime, ncnn and MNN on one machine, in one run. Needs PyTorch with
+CUDA, torchvision and timm; for yolox_nano also onnx2torch, for --ort onnxruntime, for --ncnn ncnn,
+pnnx and libvulkan, for --mnn an MNN with OpenCL or Vulkan.
 
-usage: gpu.py INFERD FOLDER [--plugins DIR] [--device NAME] [--rounds N] [--only NET,NET] [--ncnn]
-              [--mnn] [--yolox FILE]
+usage: gpu.py INFERD FOLDER [--plugins DIR] [--device NAME] [--rounds N] [--only NET,NET] [--ort]
+              [--ncnn] [--mnn] [--yolox FILE]
 
 Exports networks with pseudo-random weights as ONNX into FOLDER (YOLOX nano is FILE), tunes GpuAcc
 for them (tuning=2), holds its answers to PyTorch's, and times both in turn. "whole": from pictures
 in host memory to answers in host memory. "inside": without these copies; for inferd the whole less
 the copies' time as a profile shows it. PyTorch: eagerly, and its best, a CUDA graph; batch norms as
 torchvision has them; f32 without TF32; fp16 with channels last; YOLOX nano cannot be a graph, its
-trace stands there. ncnn: on Vulkan, whole; it has no batches. MNN: on OpenCL or Vulkan, whole, one
+trace stands there. ONNX Runtime: as it is found, on CUDA or else on all cores, whole, f32 only.
+ncnn: on Vulkan, whole; it has no batches. MNN: on OpenCL or Vulkan, whole, one
 picture at a time. A peer that finds no device says so and has no time: MNN would run on the CPU.
 Medians of medians, in ms; ratio: PyTorch's CUDA graph / inferd."""
 import argparse
@@ -188,6 +189,20 @@ class Peer:
         }
 
 
+class Ort:
+    """A network in ONNX Runtime with the first provider that it has."""
+
+    def __init__(self, args, name, batch):
+        ort = importlib.import_module("onnxruntime")
+        self.net = ort.InferenceSession(args.folder / f"{name}.onnx",
+                                        providers=ort.get_available_providers())
+        self.input = self.net.get_inputs()[0].name
+        self.host = np.random.rand(batch, 3, *size_of(name)).astype(np.float32)
+
+    def run(self):
+        self.net.run(None, {self.input: self.host})
+
+
 class Ncnn:
     """A network in ncnn on Vulkan, one picture at a time."""
 
@@ -258,12 +273,12 @@ class Mnn:
         made.copyToHostTensor(got)
 
 
-def rival_ms(kind, is_asked, args, name, batch, precision):
-    """The time of a peer, or why there is none."""
-    if not is_asked or batch > 1:
+def rival_ms(kind, can, args, name, last):
+    """The time of a peer, or why there is none. last: its batch or precision."""
+    if not can:
         return "-"
     try:
-        return f"{median_ms(kind(args, name, precision).run):.3f}"
+        return f"{median_ms(kind(args, name, last).run):.3f}"
     except (ImportError, RuntimeError, OSError, subprocess.CalledProcessError) as error:
         print(f"{name}: {kind.__name__}: {error}", flush=True)
         return "fails"
@@ -316,8 +331,9 @@ def measure(args, name, batch, precision):
     print(f"| {name} | {batch} | {precision} | {first:.3f} | {got['ours']:.3f} | {inside:.3f} "
           f"| {got['eager']:.3f} | {got['whole']:.3f} | {got['inside']:.3f} "
           f"| {got['whole'] / got['ours']:.2f} | {got['inside'] / inside:.2f} "
-          f"| {rival_ms(Ncnn, args.ncnn, args, name, batch, precision)} "
-          f"| {rival_ms(Mnn, args.mnn, args, name, batch, precision)} "
+          f"| {rival_ms(Ort, args.ort and precision == 'f32', args, name, batch)} "
+          f"| {rival_ms(Ncnn, args.ncnn and batch == 1, args, name, precision)} "
+          f"| {rival_ms(Mnn, args.mnn and batch == 1, args, name, precision)} "
           f"| {ours.error(precision)} |", flush=True)
 
 
@@ -329,6 +345,7 @@ def main():
     parser.add_argument("--device", default="gpu")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", default=",".join(NETS))
+    parser.add_argument("--ort", action="store_true")
     parser.add_argument("--ncnn", action="store_true")
     parser.add_argument("--mnn", action="store_true")
     parser.add_argument("--yolox", default="../shared/models/onnx/yolox_nano.onnx")
@@ -341,8 +358,9 @@ def main():
     print(f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}, torchvision "
           f"{torchvision.__version__}, timm {timm.__version__}")
     print("| network | batch | precision | untuned, whole | whole | inside | eager | graph, whole "
-          "| graph, inside | ratio, whole | ratio, inside | ncnn | MNN | error of range |")
-    print("|---|" + "---|" * 13)
+          "| graph, inside | ratio, whole | ratio, inside | ORT | ncnn | MNN "
+          "| error of range |")
+    print("|---|" + "---|" * 14)
     with torch.no_grad():
         for name in args.only.split(","):
             export(args, name)
