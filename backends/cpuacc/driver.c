@@ -1,6 +1,8 @@
 /* The table of drivers, and the reference kernels for operators without one. */
 #include "backends/cpuacc/driver.h"
 
+#include "backends/lowering/requantize.h"
+
 /* Elements that are texts are places and sizes: the reference moves them. */
 static bool has_text(const struct ifd_node_view *node)
 {
@@ -39,6 +41,9 @@ const struct ifd_acc_driver *ifd_acc_driver(const struct ifd_node_view *node,
     if (has_text(node)) {
         ifd_fail(reason, IFD_UNSUPPORTED, "texts are left to the reference");
         return NULL;
+    }
+    if (ifd_low_has_odd_scale(node)) {
+        return ifd_acc_reference.takes(node, reason) ? &ifd_acc_reference : NULL;
     }
     if (own && own->takes(node, reason)) {
         return own;

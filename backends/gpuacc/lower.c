@@ -151,6 +151,10 @@ const struct ifd_gpu_driver *ifd_gpu_driver_of(const struct ifd_node_view *node,
         ifd_fail(reason, IFD_UNSUPPORTED, "GpuAcc has no kernel for this operator");
         return NULL;
     }
+    if (ifd_low_has_odd_scale(node)) {
+        ifd_fail(reason, IFD_UNSUPPORTED, "a scale that is 0 or denormal");
+        return NULL;
+    }
     if (ifd_low_wraps(node)) {
         ifd_fail(reason, IFD_UNSUPPORTED, "scales that are too far apart");
         return NULL;

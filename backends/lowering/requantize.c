@@ -45,6 +45,29 @@ bool ifd_low_wraps(const struct ifd_node_view *node)
     return ifd_fixed_wraps(is_sum ? factor * SUM_WRAPS : factor);
 }
 
+static bool is_odd(const struct ifd_desc *desc)
+{
+    const uint32_t types = IFD_BIT(IFD_U8) | IFD_BIT(IFD_S8) | IFD_BIT(IFD_S16);
+    bool is = false;
+    for (uint32_t c = 0; desc && (IFD_BIT(desc->dtype) & types) != 0 && c < desc->quant.count;
+         c++) {
+        is = is || !isnormal(desc->quant.scale[c]);
+    }
+    return is;
+}
+
+bool ifd_low_has_odd_scale(const struct ifd_node_view *node)
+{
+    bool has = false;
+    for (uint32_t i = 0; i < node->input_count; i++) {
+        has = has || is_odd(node->input[i].desc);
+    }
+    for (uint32_t i = 0; i < node->output_count; i++) {
+        has = has || is_odd(&node->output[i]);
+    }
+    return has;
+}
+
 bool ifd_low_rounds_even(const struct ifd_node_view *node)
 {
     const struct ifd_conv2d_attrs *conv = node->attrs;

@@ -28,6 +28,10 @@ bool ifd_low_rounds_even(const struct ifd_node_view *node);
  *  (ifd_fixed_scale_double), or that of a sum 1 or more? Kernels hold no such factors. */
 bool ifd_low_wraps(const struct ifd_node_view *node);
 
+/** Is a scale of the node 0 or denormal, so that single-precision factors of it are no numbers, or
+ *  zero where a device has no denormal ones? The reference computes such nodes. */
+bool ifd_low_has_odd_scale(const struct ifd_node_view *node);
+
 /** Of a convolution or fully connected layer: input 0, weights 1. Of f32 data: those of the weights
  *  only. */
 struct ifd_low_scales ifd_low_read_scales(const struct ifd_node_view *node);

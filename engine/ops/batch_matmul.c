@@ -18,12 +18,12 @@ static enum ifd_code check_quantized(const struct ifd_infer *in, const struct if
     const struct ifd_op_def *def = &ifd_op_batch_matmul;
     const struct ifd_desc *a = in->input[0].desc;
     const struct ifd_desc *b = in->input[1].desc;
-    enum ifd_code code = ifd_infer_per_tensor(def, "input 0", a, err);
+    enum ifd_code code = ifd_infer_any_scale(def, "input 0", a, err);
     if (code == IFD_OK) {
-        code = ifd_infer_per_tensor(def, "input 1", b, err);
+        code = ifd_infer_any_scale(def, "input 1", b, err);
     }
     if (code == IFD_OK) {
-        code = ifd_infer_per_tensor(def, "output 0", &output[0], err);
+        code = ifd_infer_any_scale(def, "output 0", &output[0], err);
     }
     return code;
 }

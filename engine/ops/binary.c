@@ -63,19 +63,25 @@ enum ifd_code ifd_binary_arithmetic_infer(const struct ifd_infer *in, struct ifd
     const struct ifd_desc *a = in->input[0].desc, *b = in->input[1].desc;
     enum ifd_code code = binary_infer(in, output, err);
     const bool is_quantized = code == IFD_OK && ifd_dtype_is_quantized(output[0].dtype);
+    enum ifd_code (*const check)(const struct ifd_op_def *, const char *, const struct ifd_desc *,
+                                 struct ifd_err *) =
+        rounds_even(in->attrs) ? ifd_infer_per_tensor : ifd_infer_any_scale;
     if (is_quantized) {
-        code = ifd_infer_per_tensor(def, "input 0", a, err);
+        code = check(def, "input 0", a, err);
     }
     if (is_quantized && code == IFD_OK) {
-        code = ifd_infer_per_tensor(def, "input 1", b, err);
+        code = check(def, "input 1", b, err);
     }
     if (is_quantized && code == IFD_OK) {
-        code = ifd_infer_per_tensor(def, "output 0", &output[0], err);
+        code = check(def, "output 0", &output[0], err);
     }
     if (code == IFD_OK && rounds_even(in->attrs)) {
         return even_infer(in, output, err);
     }
-    return code;
+    const struct ifd_binary_attrs *attrs = in->attrs;
+    return is_quantized && code == IFD_OK
+               ? ifd_infer_act_bounds(def, attrs->activation, &output[0], err)
+               : code;
 }
 
 /* ---- walking ---- */

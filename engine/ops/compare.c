@@ -9,6 +9,8 @@
 #include "engine/ops/ref_util.h"
 #include "engine/ops/text.h"
 
+extern const struct ifd_op_def ifd_op_equal, ifd_op_not_equal;
+
 /* Fraction bits of a quantized number while it is compared. */
 #define LEFT_SHIFT 8
 
@@ -38,7 +40,13 @@ static enum ifd_code compare_infer(const struct ifd_infer *in, struct ifd_desc *
         if (!ifd_dtype_is_quantized(input->dtype)) {
             break;
         }
-        code = ifd_infer_per_tensor(def, i == 0 ? "input 0" : "input 1", input, err);
+        code = ifd_infer_any_scale(def, i == 0 ? "input 0" : "input 1", input, err);
+        const bool is_stored =
+            input->dtype == IFD_S16 && def != &ifd_op_equal && def != &ifd_op_not_equal;
+        if (code == IFD_OK && !is_stored && input->quant.scale[0] == 0) { /* LiteRT aborts */
+            code = ifd_fail(err, IFD_INVALID, "%s: input %u has scale 0, expected a positive one",
+                            def->name, i);
+        }
     }
     return code;
 }

@@ -43,8 +43,8 @@ static enum ifd_code check_concat_quant(const struct ifd_desc *input, const stru
                         "concat: input %u (%s) is quantized differently from the output", i,
                         ifd_dtype_name(input->dtype));
     }
-    const enum ifd_code code = ifd_infer_per_tensor(&ifd_op_concat, "input", input, err);
-    return code == IFD_OK ? ifd_infer_per_tensor(&ifd_op_concat, "output 0", output, err) : code;
+    const enum ifd_code code = ifd_infer_any_scale(&ifd_op_concat, "input", input, err);
+    return code == IFD_OK ? ifd_infer_any_scale(&ifd_op_concat, "output 0", output, err) : code;
 }
 
 static enum ifd_code concat_infer(const struct ifd_infer *in, struct ifd_desc *output,

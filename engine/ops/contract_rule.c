@@ -102,16 +102,23 @@ static enum ifd_code check_quantized(const struct ifd_op_def *def, const struct 
         code = ifd_infer_dtype(def, in, roles->weights.bias, bias_dtypes, err);
     }
     if (code == IFD_OK) {
-        code = ifd_infer_per_tensor(def, "the input", input, err);
+        code = ifd_infer_any_scale(def, "the input", input, err);
     }
     if (code == IFD_OK) {
-        code = ifd_infer_per_tensor(def, "the output", output, err);
+        code = ifd_infer_any_scale(def, "the output", output, err);
+    }
+    /* where LiteRT compares the scale of the bias with the others, in steps of the output */
+    const bool is_measured = input->dtype == IFD_U8 || roles->rounding == IFD_CONTRACT_REAL;
+    if (code == IFD_OK && bias && is_measured && output->quant.scale[0] == 0) {
+        return ifd_fail(err, IFD_INVALID,
+                        "%s: the output has scale 0, expected a positive one: there is a bias",
+                        def->name);
     }
     if (code == IFD_OK && is_even && input->dtype == IFD_S16) {
         return ifd_fail(err, IFD_UNSUPPORTED, "%s: rounds_even with input of type s16", def->name);
     }
     if (code == IFD_OK && input->dtype == IFD_U8 && !is_even) {
-        code = ifd_infer_per_tensor(def, "the filter", filter, err);
+        code = ifd_infer_any_scale(def, "the filter", filter, err);
     } else if (code == IFD_OK && roles->rounding != IFD_CONTRACT_FIXED) {
         code = ifd_infer_per_channel(def, "the filter", filter, roles->weights.axis, err);
     } else if (code == IFD_OK) {
@@ -150,8 +157,11 @@ enum ifd_code ifd_contract_infer(const struct ifd_op_def *def, const struct ifd_
         return ifd_fail(err, IFD_INVALID, "%s: the bias has shape %s, expected [%lld]", def->name,
                         ifd_shape_text(&bias->shape).s, (long long)channels);
     }
-    return input->dtype == IFD_F32 ? check_float(def, in, roles, err)
-                                   : check_quantized(def, in, roles, output, err);
+    if (input->dtype == IFD_F32) {
+        return check_float(def, in, roles, err);
+    }
+    code = check_quantized(def, in, roles, output, err);
+    return code == IFD_OK ? ifd_infer_act_bounds(def, activation, output, err) : code;
 }
 
 enum ifd_code ifd_contract_scratch(const struct ifd_op_def *def, const struct ifd_infer *in,

@@ -67,12 +67,12 @@ static enum ifd_code check_prelu_scales(const struct ifd_infer *in, const struct
     const struct ifd_op_def *def = &ifd_op_prelu;
     const struct ifd_desc *input = in->input[0].desc;
     const struct ifd_desc *alpha = in->input[1].desc;
-    enum ifd_code code = ifd_infer_per_tensor(def, "input 0", input, err);
+    enum ifd_code code = ifd_infer_any_scale(def, "input 0", input, err);
     if (code == IFD_OK) {
-        code = ifd_infer_per_tensor(def, "input 1", alpha, err);
+        code = ifd_infer_any_scale(def, "input 1", alpha, err);
     }
     if (code == IFD_OK) {
-        code = ifd_infer_per_tensor(def, "output 0", &output[0], err);
+        code = ifd_infer_any_scale(def, "output 0", &output[0], err);
     }
     return code;
 }

@@ -2,7 +2,9 @@
 #include "engine/ops/infer_util.h"
 
 #include "engine/ir/attrs.h"
+#include "engine/ops/ref_util.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 
@@ -114,14 +116,14 @@ enum ifd_code ifd_infer_output_dtype(const struct ifd_op_def *def, const struct 
 }
 
 static enum ifd_code check_quant(const struct ifd_op_def *def, const char *what,
-                                 const struct ifd_desc *desc, uint32_t c, bool is_symmetric,
-                                 struct ifd_err *err)
+                                 const struct ifd_desc *desc, uint32_t c, float least,
+                                 bool is_symmetric, struct ifd_err *err)
 {
     const float scale = desc->quant.scale[c];
     const int32_t zero_point = desc->quant.zero_point[c];
-    if (!(scale > 0) || !isnormal(scale)) {
-        return ifd_fail(err, IFD_INVALID, "%s: %s has scale %g, expected a positive number",
-                        def->name, what, (double)scale);
+    if (!(scale >= least) || !isfinite(scale)) {
+        return ifd_fail(err, IFD_INVALID, "%s: %s has scale %g, expected a finite one from %g on",
+                        def->name, what, (double)scale, (double)least);
     }
     int32_t min = 0;
     int32_t max = 0;
@@ -136,14 +138,46 @@ static enum ifd_code check_quant(const struct ifd_op_def *def, const char *what,
     return IFD_OK;
 }
 
-enum ifd_code ifd_infer_per_tensor(const struct ifd_op_def *def, const char *what,
-                                   const struct ifd_desc *desc, struct ifd_err *err)
+static enum ifd_code check_one_scale(const struct ifd_op_def *def, const char *what,
+                                     const struct ifd_desc *desc, float least, struct ifd_err *err)
 {
     if (desc->quant.count != 1) {
         return ifd_fail(err, IFD_INVALID, "%s: %s (%s) has %u scales, expected 1", def->name, what,
                         ifd_dtype_name(desc->dtype), desc->quant.count);
     }
-    return check_quant(def, what, desc, 0, false, err);
+    return check_quant(def, what, desc, 0, least, false, err);
+}
+
+enum ifd_code ifd_infer_per_tensor(const struct ifd_op_def *def, const char *what,
+                                   const struct ifd_desc *desc, struct ifd_err *err)
+{
+    return check_one_scale(def, what, desc, FLT_MIN, err);
+}
+
+enum ifd_code ifd_infer_any_scale(const struct ifd_op_def *def, const char *what,
+                                  const struct ifd_desc *desc, struct ifd_err *err)
+{
+    return check_one_scale(def, what, desc, 0, err);
+}
+
+enum ifd_code ifd_infer_act_bounds(const struct ifd_op_def *def, int32_t activation,
+                                   const struct ifd_desc *output, struct ifd_err *err)
+{
+    const float scale = output->quant.scale[0];
+    float min = 0;
+    float max = 0;
+    if (isnormal(scale) || activation == IFD_ACT_NONE) {
+        return IFD_OK;
+    }
+    ifd_ref_act_range_f32(activation, &min, &max);
+    const float steps = (isinf(max) ? min : max) / scale;
+    if (!(fabsf(steps) < 0x1p31f)) {
+        return ifd_fail(err, IFD_INVALID,
+                        "%s: the output has scale %g, and its activation the bound %g, which is %g "
+                        "steps, expected a number of 32 bits",
+                        def->name, (double)scale, (double)(isinf(max) ? min : max), (double)steps);
+    }
+    return IFD_OK;
 }
 
 enum ifd_code ifd_infer_per_channel(const struct ifd_op_def *def, const char *what,
@@ -151,7 +185,7 @@ enum ifd_code ifd_infer_per_channel(const struct ifd_op_def *def, const char *wh
 {
     const uint32_t count = desc->quant.count;
     if (count == 1) {
-        return check_quant(def, what, desc, 0, false, err);
+        return check_quant(def, what, desc, 0, 0, false, err);
     }
     const int64_t channels = axis < desc->shape.rank ? desc->shape.dim[axis] : 1;
     if (count != channels || desc->quant.axis != axis) {
@@ -161,7 +195,7 @@ enum ifd_code ifd_infer_per_channel(const struct ifd_op_def *def, const char *wh
     }
     enum ifd_code code = IFD_OK;
     for (uint32_t c = 0; code == IFD_OK && c < count; c++) {
-        code = check_quant(def, what, desc, c, true, err);
+        code = check_quant(def, what, desc, c, 0, true, err);
     }
     return code;
 }

@@ -43,13 +43,24 @@ IFD_NODISCARD enum ifd_code ifd_infer_output_dtype(const struct ifd_op_def *def,
                                                    const struct ifd_desc *output, uint32_t i,
                                                    enum ifd_dtype dtype, struct ifd_err *err);
 
-/** desc must be quantized per tensor, with a positive finite scale and a zero point within its
+/** desc must be quantized per tensor, with a positive normal scale and a zero point within its
  *  type (0 for s16 and s32). what: the operand's name in messages, "input 0". For quantized
  *  types only. */
 IFD_NODISCARD enum ifd_code ifd_infer_per_tensor(const struct ifd_op_def *def, const char *what,
                                                  const struct ifd_desc *desc, struct ifd_err *err);
 
-/** Like ifd_infer_per_tensor, but also per channel along axis, where every zero point must be 0
+/** Like ifd_infer_per_tensor, but the scale may be denormal or 0: converters write zeros so, and
+ *  LiteRT computes such operators. */
+IFD_NODISCARD enum ifd_code ifd_infer_any_scale(const struct ifd_op_def *def, const char *what,
+                                                const struct ifd_desc *desc, struct ifd_err *err);
+
+/** Behind ifd_infer_any_scale of the output: the bounds of its activation must be numbers of 32
+ *  bits, if the scale is not normal. */
+IFD_NODISCARD enum ifd_code ifd_infer_act_bounds(const struct ifd_op_def *def, int32_t activation,
+                                                 const struct ifd_desc *output,
+                                                 struct ifd_err *err);
+
+/** Like ifd_infer_any_scale, but also per channel along axis, where every zero point must be 0
  *  (one count of scales per channel, or 1). */
 IFD_NODISCARD enum ifd_code ifd_infer_per_channel(const struct ifd_op_def *def, const char *what,
                                                   const struct ifd_desc *desc, uint32_t axis,

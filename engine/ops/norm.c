@@ -34,9 +34,9 @@ static enum ifd_code l2_normalization_infer(const struct ifd_infer *in, struct i
     if (code != IFD_OK || !ifd_dtype_is_quantized(output[0].dtype)) {
         return code;
     }
-    code = ifd_infer_per_tensor(def, "input 0", in->input[0].desc, err);
+    code = ifd_infer_any_scale(def, "input 0", in->input[0].desc, err);
     if (code == IFD_OK) {
-        code = ifd_infer_per_tensor(def, "output 0", &output[0], err);
+        code = ifd_infer_any_scale(def, "output 0", &output[0], err);
     }
     const int32_t zero_point = output[0].dtype == IFD_S8 ? 0 : 128;
     if (code == IFD_OK &&

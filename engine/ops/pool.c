@@ -31,9 +31,12 @@ static enum ifd_code check_types(const struct ifd_op_def *def, const struct ifd_
     if (code != IFD_OK || !ifd_dtype_is_quantized(input->dtype)) {
         return code;
     }
-    code = ifd_infer_per_tensor(def, "the input", input, err);
+    code = ifd_infer_any_scale(def, "the input", input, err);
     if (code == IFD_OK) {
-        code = ifd_infer_per_tensor(def, "the output", &output[0], err);
+        code = ifd_infer_any_scale(def, "the output", &output[0], err);
+    }
+    if (code == IFD_OK) {
+        code = ifd_infer_act_bounds(def, attrs->activation, &output[0], err);
     }
     if (code == IFD_OK && !quant_matches(input, &output[0])) {
         code =

@@ -186,10 +186,10 @@ static enum ifd_code quantize_infer(const struct ifd_infer *in, struct ifd_desc 
     const bool is_f32 = input->dtype == IFD_F32;
     code = check_output(def, output, is_f32 ? IFD_DTYPES_QUANT : TYPES_STORED, err);
     if (code == IFD_OK) {
-        code = ifd_infer_per_tensor(def, "output 0", &output[0], err);
+        code = ifd_infer_any_scale(def, "output 0", &output[0], err);
     }
     if (code == IFD_OK && !is_f32) {
-        code = ifd_infer_per_tensor(def, "input 0", input, err);
+        code = ifd_infer_any_scale(def, "input 0", input, err);
     }
     return code == IFD_OK ? ifd_infer_output(def, output, 0, &input->shape, err) : code;
 }

@@ -30,7 +30,8 @@ static struct sigmoid_scale sigmoid_scale(const struct ifd_desc *input)
         shift++;
         factor *= 2.0;
     }
-    return (struct sigmoid_scale){(int64_t)factor, shift};
+    const int64_t whole = (int64_t)factor; /* 0 means a power of two to LiteRT: 3 << 31, wrapped */
+    return whole == 0 ? (struct sigmoid_scale){INT32_MIN, 0} : (struct sigmoid_scale){whole, shift};
 }
 
 /** Entry i of the table: sigmoid(i / 24) in Q16, raised by half of the interpolation error
@@ -60,7 +61,8 @@ static int64_t sigmoid_interpolated(int64_t x, int32_t fraction_bits, int64_t sa
 static int64_t sigmoid_input(int16_t x, struct sigmoid_scale scale)
 {
     const int64_t half = scale.shift > 0 ? (int64_t)1 << (scale.shift - 1) : 0;
-    return (x * scale.factor + half) >> scale.shift;
+    const uint64_t wide = (uint64_t)(x * scale.factor + half); /* its low 32 bits, as in LiteRT */
+    return (int32_t)(uint32_t)wide >> scale.shift;
 }
 
 static int16_t logistic_s16(int16_t x, struct sigmoid_scale scale)

@@ -49,7 +49,7 @@ static enum ifd_code check_quantized(const struct ifd_infer *in, const struct if
 {
     const struct ifd_softmax_attrs *attrs = in->attrs;
     const struct ifd_desc *input = in->input[0].desc;
-    enum ifd_code code = ifd_infer_per_tensor(&ifd_op_softmax, "the input", input, err);
+    enum ifd_code code = ifd_infer_any_scale(&ifd_op_softmax, "the input", input, err);
     if (code == IFD_OK) {
         code = ifd_infer_per_tensor(&ifd_op_softmax, "the output", &output[0], err);
     }

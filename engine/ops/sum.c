@@ -9,7 +9,29 @@
 
 #include <math.h>
 
+extern const struct ifd_op_def ifd_op_sub, ifd_op_squared_difference;
+
+/* ---- the scales ---- */
+
+/** LiteRT aborts where the factor of an input is 0, and except in SUB where that of the sum is no
+ *  number. */
+static enum ifd_code check_positive(const struct ifd_infer *in, const struct ifd_desc *output,
+                                    struct ifd_err *err)
+{
+    static const char *const what[] = {"input 0", "input 1", "output 0"};
+    for (uint32_t i = 0; i < 3; i++) {
+        const struct ifd_desc *desc = i < 2 ? in->input[i].desc : output;
+        if ((i < 2 || in->def != &ifd_op_sub) && ifd_ref_scale(desc) == 0) {
+            return ifd_fail(err, IFD_INVALID, "%s: %s has scale 0, expected a positive one",
+                            in->def->name, what[i]);
+        }
+    }
+    return IFD_OK;
+}
+
 /* ---- add, sub ---- */
+
+enum { SQUARE_LEFT_SHIFT = 7 };
 
 /** Factors of a sum: inputs << left to a common scale, sum to the output. */
 struct sum_factors {
@@ -34,6 +56,34 @@ static struct sum_factors sum_factors(const struct ifd_desc *a, const struct ifd
 static int sum_left_shift(enum ifd_dtype dtype)
 {
     return dtype == IFD_S16 ? 15 : 20;
+}
+
+/** The factor of the sum must be below 1 in LiteRT, except in SUB. Where the scale of the output is
+ *  normal, results saturate instead (scaled_down); where it is denormal, the operator is refused.
+ */
+static enum ifd_code sum_infer(const struct ifd_infer *in, struct ifd_desc *output,
+                               struct ifd_err *err)
+{
+    const struct ifd_op_def *def = in->def;
+    const struct ifd_binary_attrs *attrs = in->attrs;
+    enum ifd_code code = ifd_binary_arithmetic_infer(in, output, err);
+    if (code != IFD_OK || !ifd_dtype_is_quantized(output[0].dtype) || attrs->rounds_even) {
+        return code;
+    }
+    code = check_positive(in, output, err);
+    const float a = ifd_ref_scale(in->input[0].desc), b = ifd_ref_scale(in->input[1].desc),
+                y = ifd_ref_scale(&output[0]);
+    const double larger = (double)(a > b ? a : b);
+    const bool is_square = def == &ifd_op_squared_difference;
+    const double most = is_square ? ldexp((double)y, 2 * SQUARE_LEFT_SHIFT - 2)
+                                  : ldexp((double)y, sum_left_shift(output[0].dtype) - 1);
+    if (code == IFD_OK && !isnormal(y) && def != &ifd_op_sub &&
+        !((is_square ? larger * larger : larger) < most)) {
+        return ifd_fail(err, IFD_INVALID,
+                        "%s: output 0 has scale %g, too small for inputs of scale %g and %g",
+                        def->name, (double)y, (double)a, (double)b);
+    }
+    return code;
 }
 
 #define SUM_LIMIT (1 << 20) /* beyond every type */
@@ -183,8 +233,6 @@ static enum ifd_code sub_ref(const struct ifd_ref_call *call, struct ifd_err *er
 
 /* ---- squared difference ---- */
 
-enum { SQUARE_LEFT_SHIFT = 7 };
-
 static float squared_difference_f32(float a, float b)
 {
     return (a - b) * (a - b);
@@ -220,7 +268,7 @@ static enum ifd_code squared_difference_ref(const struct ifd_ref_call *call, str
     return IFD_OK;
 }
 
-DEFINE_BINARY(add, ifd_binary_arithmetic_infer, BINARY_NUMBERS | IFD_DTYPES_QUANT, true, NULL)
-DEFINE_BINARY(sub, ifd_binary_arithmetic_infer, BINARY_NUMBERS | IFD_DTYPES_QUANT, true, NULL)
-DEFINE_BINARY(squared_difference, ifd_binary_arithmetic_infer,
-              IFD_BIT(IFD_F32) | IFD_BIT(IFD_S32) | IFD_BIT(IFD_S8), false, NULL)
+DEFINE_BINARY(add, sum_infer, BINARY_NUMBERS | IFD_DTYPES_QUANT, true, NULL)
+DEFINE_BINARY(sub, sum_infer, BINARY_NUMBERS | IFD_DTYPES_QUANT, true, NULL)
+DEFINE_BINARY(squared_difference, sum_infer, IFD_BIT(IFD_F32) | IFD_BIT(IFD_S32) | IFD_BIT(IFD_S8),
+              false, NULL)

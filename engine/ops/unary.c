@@ -9,6 +9,17 @@
 
 /* ---- shape rules ---- */
 
+extern const struct ifd_op_def ifd_op_abs, ifd_op_exp, ifd_op_leaky_relu, ifd_op_logistic,
+    ifd_op_relu, ifd_op_relu6, ifd_op_tanh;
+
+/* Functions whose results of scales that are denormal or 0 are LiteRT's. */
+static bool takes_any_scale(const struct ifd_op_def *def)
+{
+    return def == &ifd_op_abs || def == &ifd_op_exp || def == &ifd_op_leaky_relu ||
+           def == &ifd_op_logistic || def == &ifd_op_relu || def == &ifd_op_relu6 ||
+           def == &ifd_op_tanh;
+}
+
 enum ifd_code ifd_unary_infer(const struct ifd_infer *in, struct ifd_desc *output,
                               struct ifd_err *err)
 {
@@ -20,9 +31,11 @@ enum ifd_code ifd_unary_infer(const struct ifd_infer *in, struct ifd_desc *outpu
     const struct ifd_desc *input = in->input[0].desc;
     code = ifd_infer_output_dtype(def, output, 0, input->dtype, err);
     if (code == IFD_OK && ifd_dtype_is_quantized(input->dtype)) {
-        code = ifd_infer_per_tensor(def, "input 0", input, err);
+        code = takes_any_scale(def) ? ifd_infer_any_scale(def, "input 0", input, err)
+                                    : ifd_infer_per_tensor(def, "input 0", input, err);
         if (code == IFD_OK) {
-            code = ifd_infer_per_tensor(def, "output 0", &output[0], err);
+            code = takes_any_scale(def) ? ifd_infer_any_scale(def, "output 0", &output[0], err)
+                                        : ifd_infer_per_tensor(def, "output 0", &output[0], err);
         }
     }
     return code == IFD_OK ? ifd_infer_output(def, output, 0, &input->shape, err) : code;

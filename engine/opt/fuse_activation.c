@@ -1,9 +1,11 @@
 /* An activation behind an operator that can apply it while it stores: conv2d → relu6 becomes conv2d
  * with relu6. An activation that the operator applies already is dropped. A quantized activation
- * must keep scale and zero point: then it only clamps. */
+ * must keep scale and zero point: then it only clamps. Of scales that are 0 or denormal its bounds
+ * may be no numbers, which an operator with an activation refuses (ifd_infer_act_bounds). */
 #include "engine/opt/pass_impl.h"
 
 #include <float.h>
+#include <math.h>
 #include <string.h>
 
 #include "engine/ir/shape.h"
@@ -37,7 +39,8 @@ static bool keeps_numbers(const struct ifd_graph *graph, const struct ifd_node *
 {
     const struct ifd_desc *in = &graph->value[node->input[0]].desc;
     const struct ifd_desc *out = &graph->value[node->output[0]].desc;
-    return out->dtype == IFD_F32 || (in->quant.count == 1 && ifd_desc_equal(in, out));
+    return out->dtype == IFD_F32 ||
+           (in->quant.count == 1 && isnormal(in->quant.scale[0]) && ifd_desc_equal(in, out));
 }
 
 /* base applies the activation and makes its output. */

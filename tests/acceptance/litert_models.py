@@ -826,6 +826,30 @@ def int2_hybrid():
 
 
 @model
+def state_of_scale_0():
+    """The first step of an unrolled LSTM of 16 bits, as TensorFlow's converter writes it."""
+    m = Model()
+    x = Tensor("s16", [2, 6], scale=2**-15)
+    x.range = (-32768, 32768)
+    zeros, none = [Tensor("s16", [2, 6], scale=0.0) for _ in range(2)]
+    sums = Tensor("s16", [2, 24], scale=3.6e-43)
+    y, product = Tensor("s16", [2, 24], scale=2**-11), Tensor("s16", [2, 6], scale=2.4e-5)
+    gate, both = Tensor("s16", [2, 24], scale=2**-15), Tensor("s16", [2, 24], scale=2**-10)
+    m.first.ports([x], [sums, product, both, gate])
+    m.first.op(B.FILL, [ints([2, 6]), Tensor("s16", data=np.int16(0), scale=0.0, constant=True)],
+               [zeros], O.FillOptions, schema.FillOptionsT(), 4)
+    m.first.op(B.RESHAPE, [zeros, ints([2, 6])], [none], O.ReshapeOptions, schema.ReshapeOptionsT())
+    for source, to in (none, sums), (x, y):
+        m.first.op(B.FULLY_CONNECTED, [source, weights(24, 6), None], [to],
+                   O.FullyConnectedOptions, schema.FullyConnectedOptionsT(), 4)
+    m.first.op(B.ADD, [sums, y], [both], O.AddOptions,
+               options(schema.AddOptionsT, potScaleInt16=False), 3)
+    m.first.op(B.LOGISTIC, [both], [gate], version=3)
+    m.first.op(B.MUL, [x, zeros], [product], O.MulOptions, schema.MulOptionsT(), 4)
+    return m
+
+
+@model
 def int2_quantized():
     x = Tensor("s8", [2, 11], scale=0.02, zero_point=4)
     return one(B.FULLY_CONNECTED, [x, narrow(2, 5, 11, scale=[0.1]), None],

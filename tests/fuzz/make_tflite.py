@@ -173,6 +173,22 @@ def conv_u8():
 
 
 @good
+def state_of_scale_0():
+    m = Model()
+    x = m.input("x", [2, 3], "INT16", quantization=quant(1 / 32768, 0))
+    zeros = m.tensor("zeros", [2, 3], "INT16", quantization=quant(0.0, 0))
+    zero = m.tensor("zero", [], "INT16", bytes(2), quant(0.0, 0))
+    w = m.tensor("w", [4, 3], "INT8", bytes(range(12)), quant(0.01, 0))
+    sums = m.tensor("sums", [2, 4], "INT16", quantization=quant(3.6e-43, 0))
+    y = m.tensor("y", [2, 3], "INT16", quantization=quant(2.4e-5, 0))
+    m.op("FILL", [m.tensor("dims", [2], "INT32", s32(2, 3)), zero], [zeros], version=4)
+    m.op("FULLY_CONNECTED", [zeros, w], [sums], "FullyConnected", {}, version=4)
+    m.op("MUL", [x, zeros], [y], "Mul", {}, version=4)
+    m.output(sums)
+    return m.output(y)
+
+
+@good
 def conv_s8_per_channel():
     m = Model()
     x = m.input("x", [1, 5, 5, 3], "INT8", quantization=quant(0.02, -1))
@@ -1574,8 +1590,8 @@ def sparse_block(m):
 
 
 @bad("conv_u8")
-def scale_zero(m):
-    tensors(m)[1]["quantization"]["scale"] = [0.0]
+def scale_negative(m):
+    tensors(m)[1]["quantization"]["scale"] = [-0.1]
 
 
 @bad("conv_u8")

@@ -191,9 +191,11 @@ static enum ifd_code check_quantization(const struct check *c, uint32_t index)
     for (uint32_t i = 0; i < t->scale_count; i++) {
         /* a bias' scale is that of its products, which a float may not hold; nobody uses it */
         const bool is_bias = max == INT32_MAX;
-        if (!is_bias && (!isfinite(t->scale[i]) || t->scale[i] <= 0)) {
-            return ifd_fail(c->err, IFD_CORRUPT, "tensor %u " NAME_FORMAT ": scale %u is %g", index,
-                            t->name, i, (double)t->scale[i]);
+        if (!is_bias && (!isfinite(t->scale[i]) || t->scale[i] < 0)) {
+            return ifd_fail(c->err, IFD_CORRUPT,
+                            "tensor %u " NAME_FORMAT
+                            ": scale %u is %g, expected a finite number from 0",
+                            index, t->name, i, (double)t->scale[i]);
         }
         const int64_t zero_point = ifd_tflite_zero_point(t, i);
         if (zero_point < min || zero_point > max) {

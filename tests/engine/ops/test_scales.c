@@ -36,6 +36,68 @@ static void what_litert_refuses_is_refused(void)
     }
 }
 
+struct odd {
+    enum ifd_op op;
+    float scale[3]; /* of two inputs and the output */
+    int32_t activation;
+    const char *why; /* NULL: it is accepted */
+};
+
+/* All s8. What is accepted has golden cases. */
+static void judge_odd(const struct odd *odd)
+{
+    struct ifd_binary_attrs attrs = {.activation = odd->activation};
+    struct ifd_err err = {0};
+    struct ifd_desc desc[3];
+    for (size_t i = 0; i < 3; i++) {
+        desc[i] = (struct ifd_desc){
+            .dtype = IFD_S8, .shape = {1, {3}}, .quant = {&odd->scale[i], zero, 1, 0}};
+    }
+    const struct ifd_op_def *def = ifd_op_def(odd->op);
+    const struct ifd_operand operand[] = {{.desc = &desc[0]}, {.desc = &desc[1]}};
+    const struct ifd_infer call = {.def = def,
+                                   .attrs = def->attrs_bytes > 0 ? &attrs : NULL,
+                                   .input = operand,
+                                   .input_count = def->min_inputs,
+                                   .output_count = 1};
+    desc[2].dtype = odd->op == IFD_OP_EQUAL ? IFD_BOOL : IFD_S8;
+    const enum ifd_code code = def->infer(&call, &desc[2], &err);
+    if (!odd->why) {
+        REQUIRE_OK(code, &err);
+    } else {
+        EXPECT(code == IFD_INVALID);
+        EXPECT_HAS(err.text, odd->why);
+    }
+}
+
+static void scales_of_0_and_denormal_ones_are_those_of_litert(void)
+{
+    static const struct odd odds[] = {
+        {IFD_OP_MUL, {0, 1, 1}, IFD_ACT_RELU6, NULL},
+        {IFD_OP_MUL, {1, 1, 0}, IFD_ACT_NONE, NULL},
+        {IFD_OP_MUL, {1, 1, 0}, IFD_ACT_RELU, "the output has scale 0, and its activation the"},
+        {IFD_OP_MUL, {1, 1, 1e-40f}, IFD_ACT_RELU, NULL},
+        {IFD_OP_MUL, {1, 1, 1e-40f}, IFD_ACT_RELU6, "the bound 6, which is inf steps, expected"},
+        {IFD_OP_MUL, {-1, 1, 1}, IFD_ACT_NONE, "input 0 has scale -1, expected a finite one"},
+        {IFD_OP_MUL, {1, INFINITY, 1}, IFD_ACT_NONE, "input 1 has scale inf, expected a finite"},
+        {IFD_OP_ADD, {1e-40f, 1, 1}, IFD_ACT_NONE, NULL},
+        {IFD_OP_ADD, {0, 1, 1}, IFD_ACT_NONE, "add: input 0 has scale 0, expected a positive"},
+        {IFD_OP_ADD, {1, 0, 1}, IFD_ACT_NONE, "add: input 1 has scale 0, expected a positive"},
+        {IFD_OP_ADD, {1, 1, 0}, IFD_ACT_NONE, "add: output 0 has scale 0, expected a positive"},
+        {IFD_OP_ADD, {1, 1, 1e-40f}, IFD_ACT_NONE, "too small for inputs of scale 1 and 1"},
+        {IFD_OP_SUB, {1, 1, 0}, IFD_ACT_NONE, NULL},
+        {IFD_OP_SUB, {0, 1, 1}, IFD_ACT_NONE, "sub: input 0 has scale 0, expected a positive"},
+        {IFD_OP_SQUARED_DIFFERENCE, {1e-40f, 1e-40f, 1e-40f}, IFD_ACT_NONE, NULL},
+        {IFD_OP_SQUARED_DIFFERENCE, {1, 1, 1e-40f}, IFD_ACT_NONE, "too small for inputs of"},
+        {IFD_OP_EQUAL, {1e-40f, 1, 1}, IFD_ACT_NONE, NULL},
+        {IFD_OP_EQUAL, {1, 0, 1}, IFD_ACT_NONE, "equal: input 1 has scale 0, expected a positive"},
+        {IFD_OP_RSQRT, {0, 0, 1}, IFD_ACT_NONE, "scale 0, expected a finite one from 1.17549e-38"},
+    };
+    for (size_t i = 0; i < sizeof(odds) / sizeof(odds[0]); i++) {
+        judge_odd(&odds[i]);
+    }
+}
+
 struct quantized {
     enum ifd_dtype dtype;
     float scale;
@@ -168,6 +230,7 @@ int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
         T(what_litert_refuses_is_refused),
+        T(scales_of_0_and_denormal_ones_are_those_of_litert),
         T(floats_beyond_32_bits_are_those_of_litert),
         T(bounds_beyond_32_bits_are_those_of_litert),
         T(long_shifts_of_quotients_are_those_of_litert),

@@ -323,6 +323,7 @@ def fully_connected(rng, cases):
                   [x, w, b], [out])
     overflowing(cases)
     wide(rng, cases)
+    odd_scales(rng, cases)
 
 
 def wide(rng, cases):
@@ -340,6 +341,21 @@ def wide(rng, cases):
             litert.run(Op.FULLY_CONNECTED, Options.FullyConnectedOptions,
                        schema.FullyConnectedOptionsT(), [x, w, b], [out], 4)
             cases.add("fully_connected", {"activation": 0, "keep_dims": False}, [x, w, b], [out])
+
+
+def odd_scales(rng, cases):
+    """Scales of input, weights and output that are 0 or denormal: TensorFlow's converter gives the
+    first state of an unrolled LSTM scale 0, and what is made of it the smallest that it knows."""
+    for scales in ((0, 0.01, 3.6e-43), (0, 0.01, 0.5), (0, 0, 0.5), (0.5, 0.01, 0),
+                   (0.5, 0.01, 3.6e-43), (1e-40, 0.01, 1e-42), (1e-40, 1e-40, 1e-40)):
+        for dtype, weights in (("u8", "u8"), ("s8", "s8"), ("s16", "s8")):
+            x = tensor(rng, dtype, [2, 6], (scales[0], 0 if dtype == "s16" else 3))
+            w = tensor(rng, weights, [3, 6], (scales[1], 130 if dtype == "u8" else 0), True)
+            out = output(dtype, (scales[2], 0 if dtype == "s16" else 5))
+            litert.run(Op.FULLY_CONNECTED, Options.FullyConnectedOptions,
+                       schema.FullyConnectedOptionsT(), [x, w, None], [out], 9)
+            cases.add("fully_connected", {"activation": 0, "keep_dims": False}, [x, w, None],
+                      [out])
 
 
 def overflowing(cases):

@@ -180,6 +180,12 @@ def make_unary(op):
     if op in ("logistic", "tanh"):
         for pot in (-12, -11, -10, -13):
             unary_quant(file, op, builtin, "s16", pot)
+    # so small that LiteRT's multiplier is 0
+    for si in (0, 1e-40, 1e-20) if op in ("logistic", "tanh") else ():
+        a = Tensor("s16", data=[-32768, -32767, -2, -1, 0, 1, 2, 32767], scale=si)
+        y = Tensor("s16", shape=[8], scale=1 / 32768)
+        run(builtin, 0, None, [a], [y])
+        file.add("s16 scale %g" % si, [a], [y])
     for power in (30, 32, 40, 70) if op == "rsqrt" else ():  # of the factor, whose shift wraps
         a = Tensor("s8", data=np.arange(41) - 5, scale=1.0, zero_point=-5)
         y = Tensor("s8", shape=[41], scale=0.7 * 2.0**-power, zero_point=-3)
@@ -231,12 +237,24 @@ def random_data(rng, dtype, shape):
     return rng.integers(low, high + 1, shape)
 
 
-def binary_case(file, op, dtype, shapes, activation=0, pot=None, factor=None, name=""):
+# Of both inputs and the output: 0, as converters have it of zeros, and denormal ones. ADD takes no
+# output of a much smaller scale, and sums take no input of scale 0.
+ODD_SCALES = {
+    "add": [(1e-40, 0.5, 0.5), (1e-45, 1e-39, 1e-42), (1e-40, 1e-40, 1e-40), (1e-40, 2e-40, 0.5)],
+    "mul": [(0.5, 0, 0.5), (0, 0, 0.5), (0.5, 0.5, 0), (0, 0.5, 0), (0.5, 1e-45, 1e-45),
+            (1e-40, 0.5, 3e-41), (1e-30, 1e-20, 0.5), (0.5, 0.5, 1e-40)],
+}
+ODD_SCALES["sub"] = ODD_SCALES["add"] + [(0.5, 0.25, 0)]
+
+
+def binary_case(file, op, dtype, shapes, activation=0, pot=None, factor=None, odd=None, name=""):
     builtin, kind, make, _ = BINARY[op]
     rng = file.rng
     quant = dtype in ("u8", "s8", "s16") and op != "floor_mod"
     scales, zeros = [None] * 3, [0] * 3
-    if quant:
+    if odd:
+        scales, zeros = odd, [zero(rng, dtype) for _ in range(3)]
+    elif quant:
         scales = list(pot) if pot else [scale(rng, -7, -1) for _ in range(3)]
         zeros = [zero(rng, dtype) for _ in range(3)]
         if op in ("mul", "squared_difference"):
@@ -302,6 +320,9 @@ def make_binary(op):
             binary_case(file, op, "s16", ([60], [60]), pot=pot, name=" powers of two")
         binary_case(file, op, "s16", ([60], [60]), 1, pot=(2**-12, 2**-12, 2**-12),
                     name=" powers of two, relu")
+    for odd in ODD_SCALES.get(op, ()):
+        for dtype in types:
+            binary_case(file, op, dtype, ([12], [12]), odd=odd, name=" scales %g %g %g" % odd)
     file.write()
 
 
@@ -357,6 +378,18 @@ def make_quantize():
             a, y = Tensor("f32", data=x), Tensor(dtype, shape=[len(x)], scale=so, zero_point=zo)
             run(B.QUANTIZE, 0, None, [a], [y])
             file.add("f32 to %s, ends, by %g" % (dtype, so), [a], [y])
+    for si, so in ((0, 0.5), (0.5, 0), (0, 0), (1e-40, 0.5), (0.5, 1e-40), (1e-40, 3e-41)):
+        for x, y in (("s8", "s8"), ("s16", "s16"), ("s8", "s16")):
+            a = Tensor(x, data=every(x, rng, 30)[:30], scale=si, zero_point=zero(rng, x))
+            b = Tensor(y, shape=[30], scale=so, zero_point=zero(rng, y))
+            run(B.QUANTIZE, 0, None, [a], [b])
+            file.add("%s to %s, scales %g %g" % (x, y, si, so), [a], [b])
+    for so in (0, 1e-45, 1e-40):
+        for dtype in ("u8", "s8", "s16"):
+            x = [0, 1, -1, 1e-40, -1e-40, 3e-44, np.inf, -np.inf, 1e38, -0.0, 5e-39]
+            a, y = Tensor("f32", data=x), Tensor(dtype, shape=[11], scale=so, zero_point=0)
+            run(B.QUANTIZE, 0, None, [a], [y])
+            file.add("f32 to %s, scale %g" % (dtype, so), [a], [y])
     file.write()
 
 
