@@ -82,9 +82,10 @@ static bool has_form(const struct ifd_tensor_info *tensor, bool has_batch,
 /* The stored value is the pixel (minus 128 for signed types), whatever the quantization is. */
 static void take_pixels(const struct ifd_port *port, struct ifd_image_rule *rule)
 {
-    bool has_scale = port && port->desc.quant.count == 1;
+    bool is_quantized = port && port->desc.quant.count == 1;
+    bool has_scale = is_quantized && isnormal(port->desc.quant.scale[0]);
     float scale = has_scale ? port->desc.quant.scale[0] : 1;
-    float zero = has_scale ? (float)port->desc.quant.zero_point[0] : 0;
+    float zero = is_quantized ? (float)port->desc.quant.zero_point[0] : 0;
     float low = port && port->desc.dtype == IFD_S8 ? 128 : 0;
     for (uint32_t c = 0; c < rule->channels; c++) {
         rule->mean[c] = low + zero;
@@ -228,7 +229,7 @@ struct ifd_image_target ifd_picture_target(const struct ifd_image_rule *rule, fl
                                       .resize = rule->resize,
                                       .has_region = rule->has_region,
                                       .region = rule->region,
-                                      .scale = scale,
+                                      .scale = isnormal(scale) ? scale : 0,
                                       .zero_point = zero_point};
     memcpy(target.fill, rule->fill, sizeof(target.fill));
     memcpy(target.mean, rule->mean, sizeof(target.mean));

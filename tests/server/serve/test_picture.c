@@ -59,9 +59,8 @@ static void unsigned_bytes_take_pixels_as_they_are(void)
     EXPECT_BYTES(stored, pixel, 3);
 }
 
-static void signed_bytes_take_pixels_less_128(void)
+static void judge_signed_bytes(float scale)
 {
-    static const float scale = 0.02f;
     static const int32_t zero_point = -5;
     const struct ifd_tensor_info tensor = tensor_of(IFD_S8, 96, 96, 1);
     const struct ifd_port port = {
@@ -77,6 +76,14 @@ static void signed_bytes_take_pixels_less_128(void)
     target.width = 2;
     take_frame(pixel, sizeof(pixel), IFD_FRAME_GRAY8, &target, IFD_S8, stored);
     EXPECT_BYTES(stored, want, 2);
+}
+
+static void signed_bytes_take_pixels_less_128(void)
+{
+    static const float scale[] = {0.02f, 0, 1e-40f}; /* also where 1 / scale is no number */
+    for (size_t i = 0; i < 3; i++) {
+        judge_signed_bytes(scale[i]);
+    }
 }
 
 /* MoveNet takes INT32. */
