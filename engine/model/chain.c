@@ -3,6 +3,7 @@
  * found again by all that its reading depends on, so the turns of a loop share one while their
  * shapes are the same. */
 #include "engine/base/clock.h"
+#include "engine/exec/control.h"
 #include "engine/ir/shape.h"
 #include "engine/model/shapes_impl.h"
 
@@ -10,10 +11,10 @@
 
 #define CHAIN_MAX 65536 /* variants of one run */
 #define MADE_MAX  4096  /* those that it has to make */
-/* From the first turn of its loops on, of a run without a deadline; or when it has made more plans
- * than this, as one whose loops carry sequences does: it reads all turns again for each. */
+/* A run without a deadline has IFD_LOOP_NS from the first turn of its loops on, or from when it
+ * has made more plans than this. One whose loops carry sequences reads all turns again for each
+ * plan. */
 #define MADE_QUICKLY 256
-#define TURNS_NS     ((uint64_t)10000000000)
 
 /* ---- shapes of a run ---- */
 
@@ -446,7 +447,7 @@ static enum ifd_code check_chain(struct ifd_shapes_of *shapes, const struct ifd_
     const bool turns = shapes->present.model->cut.is_turn && !is_over(&shapes->present);
     const bool is_long = turns || shapes->made > MADE_QUICKLY;
     if (is_long && shapes->deadline_ns == 0) {
-        shapes->deadline_ns = ifd_monotonic_ns() + TURNS_NS;
+        shapes->deadline_ns = ifd_monotonic_ns() + IFD_LOOP_NS;
     }
     const bool has_to_end = is_long || io->deadline_ns > 0;
     if (has_to_end && ifd_monotonic_ns() >= shapes->deadline_ns) {

@@ -128,7 +128,7 @@ static uint32_t look(const struct ifd_queue *queue, struct ifd_job *lead, uint64
     int64_t total = 0;
     uint32_t limit = queue->rules.is_dynamic ? IFD_BATCH_ITEMS_MAX : 1;
     bool goes_on = true;
-    for (struct ifd_job *at = lead; at && goes_on && count<limit && * left> 0; at = at->next) {
+    for (struct ifd_job *at = lead; at && goes_on && *left > 0 && count < limit; at = at->next) {
         const bool fits = at == lead || ifd_job_fits(lead, at);
         --*left;
         if (is_late(at, now_ns) || (!fits && !queue->rules.in_order)) {
