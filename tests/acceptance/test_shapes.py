@@ -291,6 +291,61 @@ class Lists(support.ServerCase):
             self.infer("taken", np.ones(3, np.float32))
 
 
+class UnknownRank(support.ServerCase):
+    """The file does not say how many dimensions an input has: its config does, or a layer."""
+
+    @classmethod
+    def prepare(cls, folder):
+        node, random = onnx.helper.make_node, np.random.default_rng(4)
+        cls.content = {}
+        product = [node("MatMul", ["x", "w"], ["y"])], (6, 5)
+        for name, (nodes, weights), config in (
+                ("batched", product, 'max_batch_size: 8 input { name: "x" data_type: TYPE_FP32 '
+                 'dims: [2, 6] }'),
+                ("whole", product, 'input { name: "x" data_type: TYPE_FP32 dims: [-1, -1, 1, 6] }'),
+                ("unsaid", product, None),
+                ("layer", ([node("Relu", ["x"], ["z"]), node("Conv", ["z", "w"], ["y"],
+                                                             kernel_shape=[2, 3])], (4, 3, 2, 3)),
+                 None),
+                ("gemm", ([node("Gemm", ["x", "w"], ["y"], transB=1)], (7, 5)), None)):
+            x, y = (onnx.helper.make_tensor_value_info(n, onnx.TensorProto.FLOAT, None)
+                    for n in "xy")
+            weights = onnx.numpy_helper.from_array(random.normal(0, 1, weights).astype(np.float32),
+                                                   "w")
+            model = onnx.helper.make_model(
+                onnx.helper.make_graph(nodes, "g", [x], [y], [weights]), ir_version=8,
+                opset_imports=[onnx.helper.make_opsetid("", 17)])
+            cls.content[name] = model.SerializeToString()
+            file = pathlib.Path(folder) / "model.onnx"
+            file.write_bytes(cls.content[name])
+            support.add_model(folder, name, file, config=config)
+            file.unlink()
+
+    def setUp(self):
+        self.client = triton.InferenceServerClient(self.server.address)
+        self.addCleanup(self.client.close)
+
+    def test_each_is_served(self):
+        for name, declared, shapes in (
+                ("batched", [-1, 2, 6], [(1, 2, 6), (5, 2, 6)]),
+                ("whole", [-1, -1, 1, 6], [(2, 3, 1, 6), (1, 4, 1, 6)]),
+                ("layer", [-1, 3, -1, -1], [(1, 3, 5, 4), (2, 3, 9, 7)]),
+                ("gemm", [-1, 5], [(1, 5), (4, 5)])):
+            self.assertEqual(self.client.get_model_metadata(name)["inputs"][0]["shape"], declared)
+            for shape in shapes:
+                x = np.random.default_rng(5).normal(0, 1, shape).astype(np.float32)
+                tensor = triton.InferInput("x", x.shape, "FP32")
+                tensor.set_data_from_numpy(x)
+                got = self.client.infer(name, [tensor]).as_numpy("y")
+                want, = onnxruntime.InferenceSession(self.content[name]).run(None, {"x": x})
+                np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5, err_msg=name)
+
+    def test_where_nobody_says_it_the_reason_names_the_remedy(self):
+        with self.assertRaisesRegex(InferenceServerException,
+                                    '"x" is of unknown rank: the dims of a config say it'):
+            self.client.get_model_metadata("unsaid")
+
+
 class LargeFile(support.ServerCase):
     """Each plan packs the weights once more: what the shapes of requests may take grows with the
     file."""

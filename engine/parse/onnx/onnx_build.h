@@ -197,6 +197,13 @@ void ifd_onnx_learn(struct ifd_onnx_build *build);
  *  know first. Functions that nothing calls do not count. Errors: UNSUPPORTED. */
 IFD_NODISCARD enum ifd_code ifd_onnx_check_operators(struct ifd_onnx_build *build);
 
+/* ---- ranks.c ---- */
+
+/** The shape of an input of which the file says none: the caller knows it, or a node that reads it.
+ *  Its rank may exceed IFD_MAX_RANK. text, name: of the input. False: nobody knows. */
+bool ifd_onnx_find_shape(struct ifd_onnx_build *build, struct ifd_str text, const char *name,
+                         struct ifd_shape *ret);
+
 /* ---- ports.c ---- */
 
 /** Finds the inputs that the caller names: a value that the file has for one is no constant. */

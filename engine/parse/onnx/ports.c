@@ -13,7 +13,7 @@
 static struct ifd_shape shape_of(const struct ifd_onnx_port *port)
 {
     struct ifd_shape shape = {.rank = port->dim_count};
-    for (uint32_t d = 0; d < port->dim_count; d++) {
+    for (uint32_t d = 0; d < port->dim_count && d < IFD_MAX_RANK; d++) {
         shape.dim[d] = port->dim[d] > 0 ? port->dim[d] : IFD_DIM_ANY;
     }
     return shape;
@@ -104,22 +104,24 @@ static enum ifd_code describe_input(struct ifd_onnx_build *build, const struct i
                                     struct ifd_desc *ret, struct ifd_shape *ret_declared)
 {
     const struct ifd_onnx_text name = ifd_onnx_text(port->name);
-    *ret = (struct ifd_desc){.shape = {.rank = port->dim_count}};
-    if (!port->is_tensor || port->is_sequence || !port->has_shape) {
+    struct ifd_shape file = shape_of(port);
+    *ret = (struct ifd_desc){.shape = {.rank = 0}};
+    if (!port->is_tensor || port->is_sequence) {
         return ifd_fail(build->err, IFD_UNSUPPORTED, "input \"%s\" is %s", name.s,
-                        port->is_sequence ? "a sequence; requests have tensors only"
-                        : port->is_tensor ? "of unknown rank"
-                                          : "no tensor");
+                        port->is_sequence ? "a sequence; requests have tensors only" : "no tensor");
     }
     if (!ifd_onnx_outer_dtype(port->type, &ret->dtype)) {
         return ifd_fail(build->err, IFD_UNSUPPORTED, "input \"%s\" has element type %d%s", name.s,
                         port->type, port->type == IFD_ONNX_STRING ? " (string)" : "");
     }
-    if (port->dim_count > IFD_MAX_RANK) {
-        return ifd_fail(build->err, IFD_UNSUPPORTED, "input \"%s\" has %u dimensions, limit %d",
-                        name.s, port->dim_count, IFD_MAX_RANK);
+    if (!port->has_shape && !ifd_onnx_find_shape(build, port->name, whole_name, &file)) {
+        return ifd_fail(build->err, IFD_UNSUPPORTED,
+                        "input \"%s\" is of unknown rank: the dims of a config say it", name.s);
     }
-    const struct ifd_shape file = shape_of(port);
+    if (file.rank > IFD_MAX_RANK) {
+        return ifd_fail(build->err, IFD_UNSUPPORTED, "input \"%s\" has %u dimensions, limit %d",
+                        name.s, file.rank, IFD_MAX_RANK);
+    }
     ifd_parse_input_shape(build->options, whole_name, &file, NULL, ret_declared, &ret->shape);
     for (uint32_t d = 1; d < port->dim_count; d++) {
         if (ret_declared->dim[d] == IFD_DIM_ANY && is_first_elsewhere(build, port->symbol[d])) {
@@ -148,13 +150,18 @@ static uint32_t inner_value(struct ifd_onnx_build *build, uint32_t input, int32_
     return ifd_onnx_is_real(dtype) ? ifd_build_cast(&build->b, input, IFD_F32) : input;
 }
 
+static struct ifd_str first_symbol(const struct ifd_onnx_port *port)
+{
+    return port->dim_count > 0 ? port->symbol[0] : (struct ifd_str){.size = 0};
+}
+
 /* first: the one before it whose first dimension is open. */
 static void note_apart(const struct ifd_onnx_port *port, const struct ifd_shape *declared,
                        const struct ifd_onnx_port **first, struct ifd_parsed *ret)
 {
     if (declared->rank > 0 && declared->dim[0] == IFD_DIM_ANY) {
-        ret->opens_apart =
-            ret->opens_apart || (*first && !ifd_onnx_is_same((*first)->symbol[0], port->symbol[0]));
+        ret->opens_apart = ret->opens_apart ||
+                           (*first && !ifd_onnx_is_same(first_symbol(*first), first_symbol(port)));
         *first = *first ? *first : port;
     }
 }
