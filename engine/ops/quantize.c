@@ -194,10 +194,10 @@ static enum ifd_code quantize_infer(const struct ifd_infer *in, struct ifd_desc 
     return code == IFD_OK ? ifd_infer_output(def, output, 0, &input->shape, err) : code;
 }
 
-/* ONNX: beyond every type it saturates; 0 of NaN. */
+/* ONNX Runtime: beyond every type it saturates; NaN is the lowest number. */
 static int32_t even_steps(float real)
 {
-    return isnan(real) ? 0 : (int32_t)ifd_ref_clamp_f32(rintf(real), -1e6f, 1e6f);
+    return isnan(real) ? -1000000 : (int32_t)ifd_ref_clamp_f32(rintf(real), -1e6f, 1e6f);
 }
 
 static void quantize_f32(const struct ifd_ref_call *call)

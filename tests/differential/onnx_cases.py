@@ -725,13 +725,20 @@ def scale_zero(rng, dtype):
             np.array(int(rng.integers(info.min // 2, info.max // 2)), dtype))
 
 
+def with_holes(rng, x):
+    """Some are not a number, or infinite."""
+    for hole in (np.nan, np.inf, -np.inf):
+        x = np.where(rng.random(x.shape) < pick(rng, 0, 0.1), F(hole), x)
+    return x
+
+
 def quantize(rng):
     dtype = pick(rng, np.uint8, np.int8)
     shape = shape_of(rng)
     if rng.integers(2):
         scale, zero = scale_zero(rng, dtype)
-        return Case("QuantizeLinear", [array(rng, shape, F, -8, 8), scale, zero], {}, {1, 2},
-                    steps=1)
+        return Case("QuantizeLinear", [with_holes(rng, array(rng, shape, F, -8, 8)), scale, zero],
+                    {}, {1, 2}, steps=1)
     axis = axis_of(rng, len(shape))
     pairs = [scale_zero(rng, dtype) for _ in range(shape[axis])]
     return Case("QuantizeLinear",

@@ -3,7 +3,7 @@ Runtime's own optimizer and quantizer write."""
 import numpy as np
 
 from onnx_cases import (Case, F, alpha, array, axis_of, broadcast_pair, channels, pick,
-                        qlinear_conv, random_bytes, scale_zero, shape_of, window)
+                        qlinear_conv, random_bytes, scale_zero, shape_of, window, with_holes)
 from onnx_rare import maybe, whole
 
 
@@ -365,7 +365,7 @@ def bare(op):
         shape = shape_of(rng)
         scale, zero = scale_zero(rng, dtype)
         x = random_bytes(rng, shape, dtype) if op == "DequantizeLinear" else \
-            array(rng, shape, F, -8, 8)
+            with_holes(rng, array(rng, shape, F, -8, 8))
         return ms(op, [x, scale, zero], {}, {1, 2}, steps=1)
 
     return make

@@ -1,7 +1,7 @@
 // Floats become numbers of 8 or 16 bits. Work item: 4 elements.
 //
 // Q: char, uchar or short; LOWEST, HIGHEST: its range. EVEN: halves go to the even number, beyond
-// the range it saturates, and not a number becomes the zero point; else halves go away from zero,
+// the range it saturates, and not a number is the lowest one; else halves go away from zero,
 // and what 32 bits do not hold is INT_MIN before the zero point is added. (engine/ops/quantize.c)
 
 kernel void quantize(global const real_in *x, const uint x_at, global Q *y, const uint y_at,
@@ -13,7 +13,7 @@ kernel void quantize(global const real_in *x, const uint x_at, global Q *y, cons
     }
     const float4 v = load4(x + x_at + i, n) / scale;
 #ifdef EVEN
-    const float4 whole = isnan(v) ? (float4)(0.0f) : clamp(rint(v), -1e6f, 1e6f);
+    const float4 whole = isnan(v) ? (float4)(-1e6f) : clamp(rint(v), -1e6f, 1e6f);
     const int4 steps = convert_int4(whole);
 #else
     const float4 whole = round(v);

@@ -105,7 +105,14 @@ static uint32_t narrowed(struct ifd_builder *b, uint32_t x, const struct ifd_onn
     if (ifd_onnx_describe(b, q, &described)) {
         output = described;
     }
-    const bool is_signed = output.dtype == IFD_S8 || output.dtype == IFD_S16;
+    if (output.dtype == IFD_S16) { /* saturates, and NaN is the lowest number */
+        static const float one = 1;
+        static const int32_t none = 0;
+        static const struct ifd_quantize_attrs attrs = {.rounds_even = true};
+        output.quant = (struct ifd_quant){.scale = &one, .zero_point = &none, .count = 1};
+        return ifd_build_node(b, IFD_OP_QUANTIZE, &x, 1, &output, &attrs);
+    }
+    const bool is_signed = output.dtype == IFD_S8;
     const double numbers = ifd_dtype_bytes(output.dtype) == 1 ? 256 : 65536;
     const uint32_t clamped = ifd_build_clamp(b, x, is_signed ? -numbers / 2 : 0,
                                              (is_signed ? numbers / 2 : numbers) - 1);

@@ -241,7 +241,8 @@ INLINE vi quantize_vector(vf v, vf beyond, vi zero, const int saturates, const i
 {
     const vf size = vf_from_bits(vi_and(vf_bits(v), vi_set1(INT32_MAX)));
     v = saturates ? v : vf_select(vf_lt(size, vf_set1(0x1p31f)), v, beyond);
-    v = vf_min(vf_set1(1e6f), vf_max(vf_set1(-1e6f), v));
+    const vf least = vf_set1(-1e6f); /* NaN, too */
+    v = vf_min(vf_set1(1e6f), is_even ? vf_select(vf_lt(least, v), v, least) : vf_max(least, v));
     vi sign = vi_and(vf_bits(v), vi_set1(INT32_MIN));
     vf half = vf_from_bits(vi_or(vf_bits(vf_set1(0x1.fffffep-2f)), sign));
     vi q = vi_add(is_even ? vf_to_vi(v) : vf_trunc(vf_add(v, half)), zero);
