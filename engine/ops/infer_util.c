@@ -180,8 +180,9 @@ enum ifd_code ifd_infer_act_bounds(const struct ifd_op_def *def, int32_t activat
     return IFD_OK;
 }
 
-enum ifd_code ifd_infer_per_channel(const struct ifd_op_def *def, const char *what,
-                                    const struct ifd_desc *desc, uint32_t axis, struct ifd_err *err)
+static enum ifd_code check_channels(const struct ifd_op_def *def, const char *what,
+                                    const struct ifd_desc *desc, uint32_t axis, bool is_symmetric,
+                                    struct ifd_err *err)
 {
     const uint32_t count = desc->quant.count;
     if (count == 1) {
@@ -195,9 +196,21 @@ enum ifd_code ifd_infer_per_channel(const struct ifd_op_def *def, const char *wh
     }
     enum ifd_code code = IFD_OK;
     for (uint32_t c = 0; code == IFD_OK && c < count; c++) {
-        code = check_quant(def, what, desc, c, 0, true, err);
+        code = check_quant(def, what, desc, c, 0, is_symmetric, err);
     }
     return code;
+}
+
+enum ifd_code ifd_infer_per_channel(const struct ifd_op_def *def, const char *what,
+                                    const struct ifd_desc *desc, uint32_t axis, struct ifd_err *err)
+{
+    return check_channels(def, what, desc, axis, true, err);
+}
+
+enum ifd_code ifd_infer_each_channel(const struct ifd_op_def *def, const char *what,
+                                     const struct ifd_desc *desc, struct ifd_err *err)
+{
+    return check_channels(def, what, desc, desc->quant.axis, false, err);
 }
 
 bool ifd_quant_equal(const struct ifd_desc *a, const struct ifd_desc *b)

@@ -167,6 +167,29 @@ static enum ifd_code cast_ref(const struct ifd_ref_call *call, struct ifd_err *e
     return IFD_OK;
 }
 
+/* ---- scales per channel ---- */
+
+/* Where an element's scale and zero point are. */
+struct channels {
+    size_t count;
+    size_t inner; /* elements in a row that share them */
+};
+
+static struct channels channels_of(const struct ifd_desc *desc)
+{
+    if (desc->quant.count <= 1) {
+        return (struct channels){1, 1};
+    }
+    const uint32_t axis = desc->quant.axis;
+    return (struct channels){
+        desc->quant.count, (size_t)ifd_ref_product(&desc->shape, axis + 1, desc->shape.rank)};
+}
+
+static size_t channel_at(const struct channels *channels, size_t i)
+{
+    return channels->count > 1 ? i / channels->inner % channels->count : 0;
+}
+
 /* ---- quantize ---- */
 
 static double requantize_factor(const struct ifd_desc *input, const struct ifd_desc *output)
@@ -185,8 +208,11 @@ static enum ifd_code quantize_infer(const struct ifd_infer *in, struct ifd_desc 
     const struct ifd_desc *input = in->input[0].desc;
     const bool is_f32 = input->dtype == IFD_F32;
     code = check_output(def, output, is_f32 ? IFD_DTYPES_QUANT : TYPES_STORED, err);
-    if (code == IFD_OK) {
-        code = ifd_infer_any_scale(def, "output 0", &output[0], err);
+    if (code == IFD_OK) { /* scales lie along the axis of a shape, which the output may lack */
+        struct ifd_desc stored = output[0];
+        stored.shape = input->shape;
+        code = is_f32 ? ifd_infer_each_channel(def, "output 0", &stored, err)
+                      : ifd_infer_any_scale(def, "output 0", &stored, err);
     }
     if (code == IFD_OK && !is_f32) {
         code = ifd_infer_any_scale(def, "input 0", input, err);
@@ -205,16 +231,17 @@ static void quantize_f32(const struct ifd_ref_call *call)
     const struct ifd_quantize_attrs *attrs = call->attrs;
     const struct ifd_desc *out = call->out[0];
     const float *x = call->input[0];
-    const float scale = ifd_ref_scale(out);
-    const int32_t zero_point = ifd_ref_zero_point(out);
+    const struct channels channels = channels_of(out);
     int32_t min = 0;
     int32_t max = 0;
     ifd_dtype_range(out->dtype, &min, &max);
     const size_t count = ifd_ref_elements(out);
     for (size_t i = 0; i < count; i++) {
-        const float real = x[i] / scale;
+        const size_t c = channel_at(&channels, i);
+        const float real = x[i] / out->quant.scale[c];
         const int32_t stored = ifd_fixed_add(
-            attrs->rounds_even ? even_steps(real) : ifd_fixed_from_float(roundf(real)), zero_point);
+            attrs->rounds_even ? even_steps(real) : ifd_fixed_from_float(roundf(real)),
+            out->quant.zero_point[c]);
         ifd_ref_store(out->dtype, call->output[0], i, ifd_ref_clamp(stored, min, max));
     }
 }
@@ -261,7 +288,7 @@ static enum ifd_code dequantize_infer(const struct ifd_infer *in, struct ifd_des
     const struct ifd_desc *input = in->input[0].desc;
     code = ifd_infer_output_dtype(def, output, 0, IFD_F32, err);
     if (code == IFD_OK && !is_real(input->dtype)) {
-        code = ifd_infer_per_channel(def, "input 0", input, input->quant.axis, err);
+        code = ifd_infer_each_channel(def, "input 0", input, err);
     }
     return code == IFD_OK ? ifd_infer_output(def, output, 0, &input->shape, err) : code;
 }
@@ -297,13 +324,9 @@ static enum ifd_code dequantize_ref(const struct ifd_ref_call *call, struct ifd_
         }
         return IFD_OK;
     }
-    const bool is_per_channel = in->quant.count > 1;
-    const size_t channels = is_per_channel ? in->quant.count : 1;
-    const size_t inner =
-        is_per_channel ? (size_t)ifd_ref_product(&in->shape, in->quant.axis + 1, in->shape.rank)
-                       : 1;
+    const struct channels channels = channels_of(in);
     for (size_t i = 0; i < count; i++) {
-        const size_t c = is_per_channel ? i / inner % channels : 0;
+        const size_t c = channel_at(&channels, i);
         const int64_t steps =
             (int64_t)ifd_ref_load(in->dtype, call->input[0], i) - in->quant.zero_point[c];
         y[i] = (float)((double)in->quant.scale[c] * (double)steps);

@@ -18,8 +18,9 @@ const struct ifd_gpu_driver ifd_gpu_driver_table = {table_takes, ifd_gpu_table_l
 
 static bool is_from_f32(const struct ifd_node_view *node)
 {
-    const enum ifd_dtype out = node->output[0].dtype;
-    return node->input[0].desc->dtype == IFD_F32 && (ifd_gpu_is_q8(out) || out == IFD_S16);
+    const struct ifd_desc *out = &node->output[0];
+    return node->input[0].desc->dtype == IFD_F32 && out->quant.count == 1 &&
+           (ifd_gpu_is_q8(out->dtype) || out->dtype == IFD_S16);
 }
 
 static bool quantize_takes(const struct ifd_node_view *node, struct ifd_err *reason)

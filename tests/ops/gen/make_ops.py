@@ -390,7 +390,25 @@ def make_quantize():
             a, y = Tensor("f32", data=x), Tensor(dtype, shape=[11], scale=so, zero_point=0)
             run(B.QUANTIZE, 0, None, [a], [y])
             file.add("f32 to %s, scale %g" % (dtype, so), [a], [y])
+    for dtype in ("u8", "s8", "s16"):
+        for axis in range(3):
+            y, _ = per_channel(rng, dtype, axis)
+            a = Tensor("f32", y.shape, rng.uniform(-40, 40, 24))
+            run(B.QUANTIZE, 0, None, [a], [y], 2)
+            file.add("f32 to %s, per channel of axis %d" % (dtype, axis), [a], [y])
     file.write()
+
+
+def per_channel(rng, dtype, axis):
+    """An output with scales along an axis, and an input like it."""
+    shape = [2, 3, 4]
+    count = shape[axis]
+    scales = rng.uniform(0.05, 0.3, count)
+    zeros = [zero(rng, dtype) for _ in range(count)]
+    y = Tensor(dtype, shape, None, scales, zeros)
+    x = Tensor(dtype, shape, rng.integers(*RANGE[dtype], 24), scales, zeros)
+    x.axis = y.axis = axis
+    return y, x
 
 
 def make_dequantize():
@@ -414,6 +432,12 @@ def make_dequantize():
     y = Tensor("f32", shape=[2, 3, 2])
     run(B.DEQUANTIZE, 0, None, [a], [y], 5)
     file.add("s8 per channel", [a], [y])
+    for dtype in ("u8", "s8"):
+        for axis in range(3):
+            _, a = per_channel(rng, dtype, axis)
+            y = Tensor("f32", shape=a.shape)
+            run(B.DEQUANTIZE, 0, None, [a], [y], 5)
+            file.add("%s per channel of axis %d" % (dtype, axis), [a], [y])
     file.write()
 
 
