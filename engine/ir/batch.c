@@ -59,6 +59,13 @@ static bool leads_with_batch(const struct spread *s, uint32_t value)
     return shape->rank > 0 && shape->dim[0] == s->batch;
 }
 
+/* Samples whose scales differ are no samples. */
+static bool has_scales_of_samples(const struct spread *s, uint32_t value)
+{
+    const struct ifd_quant *quant = &s->graph->value[value].desc.quant;
+    return quant->count > 1 && quant->axis == 0;
+}
+
 static bool is_only_batched(const struct spread *s, const struct ifd_node *node, uint32_t input)
 {
     for (uint32_t i = 0; i < node->input_count; i++) {
@@ -237,7 +244,7 @@ static bool spread_node(struct spread *s, const struct ifd_node *node)
         return false;
     }
     for (uint32_t i = 0; i < node->output_count; i++) {
-        if (!leads_with_batch(s, node->output[i])) {
+        if (!leads_with_batch(s, node->output[i]) || has_scales_of_samples(s, node->output[i])) {
             return false;
         }
         s->batched[node->output[i]] = true;
@@ -254,6 +261,11 @@ static bool spread_inputs(struct spread *s, struct ifd_err *why_not)
             ifd_fail(why_not, IFD_UNSUPPORTED,
                      "input \"%s\" of shape %s does not begin with the batch", value->name,
                      ifd_shape_text(&value->desc.shape).s);
+            return false;
+        }
+        if (has_scales_of_samples(s, graph->input[i])) {
+            ifd_fail(why_not, IFD_UNSUPPORTED, "input \"%s\" has a scale for each sample",
+                     value->name);
             return false;
         }
         s->batched[graph->input[i]] = true;

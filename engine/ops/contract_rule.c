@@ -119,6 +119,8 @@ static enum ifd_code check_quantized(const struct ifd_op_def *def, const struct 
     }
     if (code == IFD_OK && input->dtype == IFD_U8 && !is_even) {
         code = ifd_infer_any_scale(def, "the filter", filter, err);
+    } else if (code == IFD_OK && filter->dtype == IFD_S16 && filter->quant.count == 1) {
+        code = ifd_infer_each_channel(def, "the filter", filter, err);
     } else if (code == IFD_OK && roles->rounding != IFD_CONTRACT_FIXED) {
         code = ifd_infer_per_channel(def, "the filter", filter, roles->weights.axis, err);
     } else if (code == IFD_OK) {

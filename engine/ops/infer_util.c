@@ -115,9 +115,15 @@ enum ifd_code ifd_infer_output_dtype(const struct ifd_op_def *def, const struct 
     return IFD_OK;
 }
 
+enum zero_points {
+    ONLY_ZERO,
+    OF_BYTES, /* those of a type of 8 bits, 0 of others */
+    OF_TYPE
+};
+
 static enum ifd_code check_quant(const struct ifd_op_def *def, const char *what,
                                  const struct ifd_desc *desc, uint32_t c, float least,
-                                 bool is_symmetric, struct ifd_err *err)
+                                 enum zero_points zero_points, struct ifd_err *err)
 {
     const float scale = desc->quant.scale[c];
     const int32_t zero_point = desc->quant.zero_point[c];
@@ -128,7 +134,8 @@ static enum ifd_code check_quant(const struct ifd_op_def *def, const char *what,
     int32_t min = 0;
     int32_t max = 0;
     ifd_dtype_range(desc->dtype, &min, &max);
-    if (is_symmetric || desc->dtype == IFD_S16 || desc->dtype == IFD_S32) {
+    const bool is_wide = desc->dtype == IFD_S16 || desc->dtype == IFD_S32;
+    if (zero_points == ONLY_ZERO || (zero_points == OF_BYTES && is_wide)) {
         min = max = 0;
     }
     if (zero_point < min || zero_point > max) {
@@ -145,7 +152,7 @@ static enum ifd_code check_one_scale(const struct ifd_op_def *def, const char *w
         return ifd_fail(err, IFD_INVALID, "%s: %s (%s) has %u scales, expected 1", def->name, what,
                         ifd_dtype_name(desc->dtype), desc->quant.count);
     }
-    return check_quant(def, what, desc, 0, least, false, err);
+    return check_quant(def, what, desc, 0, least, OF_BYTES, err);
 }
 
 enum ifd_code ifd_infer_per_tensor(const struct ifd_op_def *def, const char *what,
@@ -181,22 +188,19 @@ enum ifd_code ifd_infer_act_bounds(const struct ifd_op_def *def, int32_t activat
 }
 
 static enum ifd_code check_channels(const struct ifd_op_def *def, const char *what,
-                                    const struct ifd_desc *desc, uint32_t axis, bool is_symmetric,
-                                    struct ifd_err *err)
+                                    const struct ifd_desc *desc, uint32_t axis,
+                                    enum zero_points zero_points, struct ifd_err *err)
 {
     const uint32_t count = desc->quant.count;
-    if (count == 1) {
-        return check_quant(def, what, desc, 0, 0, false, err);
-    }
     const int64_t channels = axis < desc->shape.rank ? desc->shape.dim[axis] : 1;
-    if (count != channels || desc->quant.axis != axis) {
+    if (count != 1 && (count != channels || desc->quant.axis != axis)) {
         return ifd_fail(err, IFD_INVALID,
                         "%s: %s has %u scales along axis %u, expected %lld along axis %u",
                         def->name, what, count, desc->quant.axis, (long long)channels, axis);
     }
     enum ifd_code code = IFD_OK;
     for (uint32_t c = 0; code == IFD_OK && c < count; c++) {
-        code = check_quant(def, what, desc, c, 0, is_symmetric, err);
+        code = check_quant(def, what, desc, c, 0, zero_points, err);
     }
     return code;
 }
@@ -204,13 +208,14 @@ static enum ifd_code check_channels(const struct ifd_op_def *def, const char *wh
 enum ifd_code ifd_infer_per_channel(const struct ifd_op_def *def, const char *what,
                                     const struct ifd_desc *desc, uint32_t axis, struct ifd_err *err)
 {
-    return check_channels(def, what, desc, axis, true, err);
+    return check_channels(def, what, desc, axis, desc->quant.count == 1 ? OF_BYTES : ONLY_ZERO,
+                          err);
 }
 
 enum ifd_code ifd_infer_each_channel(const struct ifd_op_def *def, const char *what,
                                      const struct ifd_desc *desc, struct ifd_err *err)
 {
-    return check_channels(def, what, desc, desc->quant.axis, false, err);
+    return check_channels(def, what, desc, desc->quant.axis, OF_TYPE, err);
 }
 
 bool ifd_quant_equal(const struct ifd_desc *a, const struct ifd_desc *b)

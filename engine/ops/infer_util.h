@@ -66,7 +66,7 @@ IFD_NODISCARD enum ifd_code ifd_infer_per_channel(const struct ifd_op_def *def, 
                                                   const struct ifd_desc *desc, uint32_t axis,
                                                   struct ifd_err *err);
 
-/** The same along desc's own axis, where zero points are within their type. */
+/** The same along desc's own axis; zero points are any of the type. */
 IFD_NODISCARD enum ifd_code ifd_infer_each_channel(const struct ifd_op_def *def, const char *what,
                                                    const struct ifd_desc *desc,
                                                    struct ifd_err *err);

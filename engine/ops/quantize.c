@@ -181,8 +181,8 @@ static struct channels channels_of(const struct ifd_desc *desc)
         return (struct channels){1, 1};
     }
     const uint32_t axis = desc->quant.axis;
-    return (struct channels){
-        desc->quant.count, (size_t)ifd_ref_product(&desc->shape, axis + 1, desc->shape.rank)};
+    return (struct channels){desc->quant.count,
+                             (size_t)ifd_ref_product(&desc->shape, axis + 1, desc->shape.rank)};
 }
 
 static size_t channel_at(const struct channels *channels, size_t i)

@@ -2,10 +2,12 @@
  * combined with them, in the order of the indices. A negative index counts from the end. */
 #include "engine/ops/infer_util.h"
 #include "engine/ops/ref_util.h"
+#include "engine/tensor/half.h"
 
 extern const struct ifd_op_def ifd_op_scatter_rows;
 
-#define TYPES_NUMBER (IFD_BIT(IFD_F32) | IFD_DTYPES_INDEX)
+#define TYPES_NUMBER                                                                               \
+    (IFD_DTYPES_MOVE & ~(IFD_BIT(IFD_BF16) | IFD_BIT(IFD_C64))) /* what can be combined */
 
 static enum ifd_code scatter_rows_infer(const struct ifd_infer *in, struct ifd_desc *output,
                                         struct ifd_err *err)
@@ -41,7 +43,8 @@ static enum ifd_code scatter_rows_infer(const struct ifd_infer *in, struct ifd_d
     return ifd_infer_output(def, output, 0, data, err);
 }
 
-/* Integers wrap around; unsigned ones do so by definition. */
+/* Integers wrap around; unsigned ones do so by definition. Types of up to 16 bits are multiplied in
+ * 32: as int the product of two may overflow. */
 #define COMBINE(type, unsigned_type)                                                               \
     do {                                                                                           \
         type *y = (type *)target + to;                                                             \
@@ -54,17 +57,71 @@ static enum ifd_code scatter_rows_infer(const struct ifd_infer *in, struct ifd_d
         }                                                                                          \
     } while (0)
 
+/* Rounded after each step. */
+static void combine_halves(int32_t mode, uint16_t *target, const uint16_t *source, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const float y = ifd_f32_from_f16(target[i]), x = ifd_f32_from_f16(source[i]);
+        target[i] = mode == IFD_SCATTER_ADD   ? ifd_f16_from_f32(y + x)
+                    : mode == IFD_SCATTER_MUL ? ifd_f16_from_f32(y * x)
+                    : mode == IFD_SCATTER_MIN ? (x < y ? source[i] : target[i])
+                                              : (x > y ? source[i] : target[i]);
+    }
+}
+
+/* The sum of flags is any of them, the product all of them. */
+static void combine_flags(int32_t mode, uint8_t *target, const uint8_t *source, size_t count)
+{
+    const bool is_any = mode == IFD_SCATTER_ADD || mode == IFD_SCATTER_MAX;
+    for (size_t i = 0; i < count; i++) {
+        target[i] = is_any ? target[i] | source[i] : target[i] & source[i];
+    }
+}
+
 static void combine(enum ifd_dtype dtype, int32_t mode, void *target, size_t to, const void *source,
                     size_t from, size_t count)
 {
     if (mode == IFD_SCATTER_REPLACE) {
         ifd_ref_copy_run(ifd_dtype_bytes(dtype), target, to, source, from, count);
-    } else if (dtype == IFD_F32) {
+        return;
+    }
+    switch ((unsigned)dtype) {
+    case IFD_F32:
         COMBINE(float, float);
-    } else if (dtype == IFD_S32) {
+        break;
+    case IFD_F64:
+        COMBINE(double, double);
+        break;
+    case IFD_F16:
+        combine_halves(mode, (uint16_t *)target + to, (const uint16_t *)source + from, count);
+        break;
+    case IFD_BOOL:
+        combine_flags(mode, (uint8_t *)target + to, (const uint8_t *)source + from, count);
+        break;
+    case IFD_S8:
+        COMBINE(int8_t, uint32_t);
+        break;
+    case IFD_U8:
+        COMBINE(uint8_t, uint32_t);
+        break;
+    case IFD_S16:
+        COMBINE(int16_t, uint32_t);
+        break;
+    case IFD_U16:
+        COMBINE(uint16_t, uint32_t);
+        break;
+    case IFD_S32:
         COMBINE(int32_t, uint32_t);
-    } else {
+        break;
+    case IFD_U32:
+        COMBINE(uint32_t, uint32_t);
+        break;
+    case IFD_U64:
+        COMBINE(uint64_t, uint64_t);
+        break;
+    default:
         COMBINE(int64_t, uint64_t);
+        break;
     }
 }
 

@@ -275,6 +275,18 @@ static enum ifd_code abs_ref(const struct ifd_ref_call *call, struct ifd_err *er
     return IFD_OK;
 }
 
+/* Of stored numbers: LiteRT takes no scale or zero point. */
+static enum ifd_code neg_infer(const struct ifd_infer *in, struct ifd_desc *output,
+                               struct ifd_err *err)
+{
+    enum ifd_code code = ifd_infer_begin(in->def, in, err);
+    if (code == IFD_OK) {
+        code = ifd_infer_output_dtype(in->def, output, 0, in->input[0].desc->dtype, err);
+    }
+    return code == IFD_OK ? ifd_infer_output(in->def, output, 0, &in->input[0].desc->shape, err)
+                          : code;
+}
+
 static enum ifd_code neg_ref(const struct ifd_ref_call *call, struct ifd_err *err)
 {
     (void)err;
@@ -292,7 +304,7 @@ static enum ifd_code neg_ref(const struct ifd_ref_call *call, struct ifd_err *er
             y[i] = 0u - x[i];
         }
     } else if (ifd_dtype_is_quantized(call->in[0]->dtype)) {
-        for (size_t i = 0; i < count; i++) { /* the stored number: LiteRT takes no zero point */
+        for (size_t i = 0; i < count; i++) {
             ifd_ref_store(call->in[0]->dtype, call->output[0], i,
                           -ifd_ref_load(call->in[0]->dtype, call->input[0], i));
         }
@@ -310,7 +322,7 @@ static enum ifd_code neg_ref(const struct ifd_ref_call *call, struct ifd_err *er
 
 DEFINE_UNARY(abs, ifd_unary_infer,
              TYPES_F32 | IFD_BIT(IFD_S32) | IFD_BIT(IFD_S8) | IFD_BIT(IFD_S16))
-DEFINE_UNARY(neg, ifd_unary_infer, TYPES_F32 | TYPES_SIGNED | IFD_BIT(IFD_S32) | IFD_BIT(IFD_S64))
+DEFINE_UNARY(neg, neg_infer, TYPES_F32 | TYPES_SIGNED | IFD_BIT(IFD_S32) | IFD_BIT(IFD_S64))
 DEFINE_UNARY(exp, ifd_unary_infer, TYPES_F32 | TYPES_SIGNED)
 DEFINE_UNARY(log, ifd_unary_infer, TYPES_F32 | TYPES_SIGNED)
 DEFINE_UNARY(sqrt, ifd_unary_infer, TYPES_F32 | TYPES_SIGNED)

@@ -1397,6 +1397,16 @@ def hlo_scatter():
 
 
 @model
+def hlo_scatter_halves():
+    """Sums of halves are rounded one by one."""
+    return hlo_windows(B.STABLEHLO_SCATTER, "StablehloScatterOptions",
+                       [Tensor("f16", [3, 4]), ints([[2], [0], [2], [2]]),
+                        Tensor("f16", [4, 4])], Tensor("f16", [3, 4]),
+                       B.STABLEHLO_ADD, updateWindowDims=[1], insertedWindowDims=[0],
+                       scatterDimsToOperandDims=[0], indexVectorDim=1)
+
+
+@model
 def hlo_case():
     m = Flow()
     at, x, y = Tensor("s32", [1]), real(2, 3), Tensor("f32", [2, 3])

@@ -2,7 +2,7 @@
 import numpy as np
 
 from litert import DTYPES, Tensor
-from tflite_cases import CASES, A, B, Case, pair_of_shapes, pick, shape_of, tensor
+from tflite_cases import CASES, RANGE, A, B, Case, pair_of_shapes, pick, shape_of, tensor
 
 HALVES = ("ADD", "COS", "EQUAL", "FLOOR", "GELU", "GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL",
           "LOGISTIC", "MAXIMUM", "MINIMUM", "MUL", "NEG", "NOT_EQUAL", "ROUND", "SIN", "SOFTMAX",
@@ -84,6 +84,60 @@ def rows_by_index(rng):
     return Case("EMBEDDING_LOOKUP", [at, table], [Tensor("f32", [at.shape[0], *shape[1:]])])
 
 
+def channels(rng, dtype):
+    """Scales and zero points along an axis."""
+    shape = shape_of(rng)
+    axis = int(rng.integers(len(shape)))
+    low, high = RANGE[dtype]
+    t = Tensor(dtype, shape, rng.integers(low, high + 1, shape),
+               rng.uniform(0.01, 0.2, shape[axis]), rng.integers(low, high + 1, shape[axis]))
+    t.axis = axis
+    return t
+
+
+def quantize_channels(rng):
+    y = channels(rng, pick(rng, "u8", "s8", "s16"))
+    x = Tensor("f32", y.shape, rng.uniform(-30, 30, y.shape))
+    y.data = None
+    return Case("QUANTIZE", [x], [y])
+
+
+def dequantize_channels(rng):
+    x = channels(rng, pick(rng, "u8", "s8"))
+    return Case("DEQUANTIZE", [x], [Tensor("f32", x.shape)])
+
+
+def plain_neg(rng):
+    """Stored numbers, whose scales say nothing; the result has their type."""
+    dtype, shape = pick(rng, "s8", "s16"), shape_of(rng)
+    low, high = RANGE[dtype]
+    x = Tensor(dtype, shape, rng.integers(low, high + 1, shape), pick(rng, None, 0.5))
+    return Case("NEG", [x], [Tensor(pick(rng, dtype, "f32"), shape, None, pick(rng, None, 0.25))])
+
+
+def shifted_s16(rng):
+    """Weights of 16 bits around a zero point."""
+    rows, inside, out = (int(rng.integers(1, n)) for n in (4, 40, 9))
+    x = Tensor("s16", [rows, inside], rng.integers(-4000, 4000, (rows, inside)), 0.001)
+    w = Tensor("s16", [out, inside], rng.integers(-4000, 4000, (out, inside)), 0.001,
+               int(rng.integers(-4000, 4000)), True)
+    bias = Tensor("s32", [out], rng.integers(-10**6, 10**6, out), 1e-6, 0, True)
+    return Case("FULLY_CONNECTED", [x, w, pick(rng, None, bias)],
+                [Tensor("s16", [rows, out], None, 0.002)], ("FullyConnectedOptions",))
+
+
+def scatter_of_any(rng):
+    dtype = pick(rng, "f16", "f64", "bool", "s8", "u8", "s16", "u16", "u32")
+    case = CASES["STABLEHLO_SCATTER"](rng)
+    high = {"bool": 2, "u8": 256, "s8": 128}.get(dtype, 2**15)
+    for t in (case.inputs[0], case.inputs[2], *case.outputs):
+        data = rng.integers(0, high, t.shape) if t.data is not None else None
+        if data is not None and dtype[0] == "f":
+            data = rng.uniform(-8, 8, t.shape)
+        t.__init__(dtype, t.shape, data)
+    return case
+
+
 def hlo_case(rng):
     """Branches of two operands; numbers that are none choose the last."""
     bodies = tuple(int(b) for b in rng.permutation(
@@ -101,4 +155,7 @@ TYPES = {**{f"{op} OF HALVES": of_halves(CASES[op]) for op in HALVES},
          **{f"{op} OF PLAIN S16": plain_s16(op) for op in WHOLE},
          "EMBEDDING_LOOKUP": rows_by_index, "MUL OF COMPLEX": product_of_complex,
          "CAST TO COMPLEX": cast_to_complex,
+         "QUANTIZE PER CHANNEL": quantize_channels, "DEQUANTIZE PER CHANNEL": dequantize_channels,
+         "NEG OF STORED": plain_neg, "FULLY_CONNECTED SHIFTED": shifted_s16,
+         "STABLEHLO_SCATTER OF ANY": scatter_of_any,
          "MUL OF U32": product_of_u32, "GATHER BY S16": gather_by_s16, "STABLEHLO_CASE": hlo_case}

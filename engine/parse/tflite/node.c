@@ -149,13 +149,20 @@ struct operands {
     uint32_t kept_count;
 };
 
-/* As in LiteRT, a sum or product of quantized numbers has their type, whatever the file says. */
+/* Operators whose result has in LiteRT the type of their first input, whatever the file says. */
+static bool follows_input(enum ifd_op op)
+{
+    return op == IFD_OP_ADD || op == IFD_OP_SUB || op == IFD_OP_MUL || op == IFD_OP_DIV ||
+           op == IFD_OP_MINIMUM || op == IFD_OP_MAXIMUM || op == IFD_OP_SQUARED_DIFFERENCE ||
+           op == IFD_OP_NEG;
+}
+
+/* Quantizers leave floats behind operators that they do not know. */
 static enum ifd_code follow_operands(struct ifd_tflite_build *b,
                                      const struct ifd_tflite_operator *op,
                                      const struct ifd_tflite_rule *rule, const struct operands *o)
 {
-    const bool follows = rule->op == IFD_OP_ADD || rule->op == IFD_OP_SUB || rule->op == IFD_OP_MUL;
-    if (!follows || o->input[0] == IFD_NONE) {
+    if (!follows_input(rule->op) || o->input[0] == IFD_NONE) {
         return IFD_OK;
     }
     const enum ifd_dtype dtype = b->graph->value[o->input[0]].desc.dtype;
