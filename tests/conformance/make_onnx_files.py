@@ -740,7 +740,7 @@ def main():
                  few_bits, others, volumes, turns, regions, dynamic_layers, newest,
                  optimized, position_biases, channels_last,
                  many_classes, recurrent, converted, former, expanded, softmax_steps,
-                 listed, fewer_bits):
+                 listed, fewer_bits, odd_trees):
         make()
 
 
@@ -1119,6 +1119,47 @@ def fewer_bits():
               [node("MatMulNBits", ["x", "w", "s", *(n for n, _ in zeros)], domain=MS, K=40, N=5,
                     bits=bits, block_size=16)],
               [("x", x)], [("w", stored(U8, 5, 3, 2 * bits)), ("s", s), *zeros])
+
+
+def odd_trees():
+    """As exporters write them: a category of a set has a node each, which lead to one leaf or one
+    node; a leaf has its weight several times; leaves name one of two results; two classes have
+    votes each."""
+    y = {"domain": ML}
+    modes = ["BRANCH_EQ"] * 3 + ["BRANCH_LEQ", "BRANCH_GT"] + ["LEAF"] * 3
+    rows = [(3, 1.0, 3, 1), (3, 4.0, 3, 2), (3, 7.0, 3, 4), (0, 0.25, 5, 6), (1, -0.5, 5, 7)]
+    rows += [(0, 0.0, 0, 0)] * 3
+    shared = {"nodes_treeids": [0] * 8, "nodes_nodeids": list(range(8)), "nodes_modes": modes,
+              "nodes_featureids": [r[0] for r in rows], "nodes_values": [r[1] for r in rows],
+              "nodes_truenodeids": [r[2] for r in rows], "nodes_falsenodeids": [r[3] for r in rows]}
+    x = ("x", np.array([[a, b, 0, c] for a in (0, 1) for b in (-1, 1) for c in (1, 4, 7, 9)], F))
+    leaves = {"treeids": [0] * 3, "nodeids": [5, 6, 7], "ids": [0] * 3,
+              "weights": [1.5, -2.5, 3.25]}
+    write("tree_regressor_shared",
+          [node("TreeEnsembleRegressor", "x", n_targets=1, **shared,
+                **{"target_" + n: v for n, v in leaves.items()}, **y)], [x])
+    for name, targets, more in (("repeated", 1, {}), ("repeated_two", 2, {}),
+                                ("least_repeated", 2, {"aggregate_function": "MIN"}),
+                                ("most_repeated", 2, {"aggregate_function": "MAX"})):
+        last = targets - 1
+        votes = {"treeids": [0] * 8, "nodeids": [6, 5, 5, 6, 6, 5, 7, 7],
+                 "ids": [0, 0, 0, last, 0, last, 0, last],
+                 "weights": [2.0, 1.0, 0.5, -3.0, 4.0, 8.0, 0.75, 0.25]}
+        write("tree_regressor_" + name,
+              [node("TreeEnsembleRegressor", "x", n_targets=targets, **shared, **more,
+                    **{"target_" + n: v for n, v in votes.items()}, **y)], [x])
+    write("tree_regressor_unnamed",
+          [node("TreeEnsembleRegressor", "x", n_targets=2, base_values=[0.5, 0.25], **shared,
+                **{"target_" + n: v for n, v in leaves.items()}, **y)], [x])
+    for name, weights in (("margins", [-0.75, -0.25, -0.5, 0.25, 0.5, 0.125]),
+                          ("shares", [0.75, 0.25] * 3)):
+        votes = {"treeids": [0] * 6, "nodeids": [5, 5, 6, 6, 7, 7], "ids": [0, 1] * 3,
+                 "weights": weights}
+        write("tree_classifier_both_" + name,
+              [node("TreeEnsembleClassifier", "x", ["label", "y"], classlabels_strings=["n", "y"],
+                    post_transform="SOFTMAX", **shared,
+                    **{"class_" + n: v for n, v in votes.items()}, **y)], [x],
+              outputs=["label", "y"])
 
 
 if __name__ == "__main__":

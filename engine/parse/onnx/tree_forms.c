@@ -60,13 +60,14 @@ static bool take_mode(struct ifd_onnx_call *call, struct ifd_str text, enum ifd_
     return false;
 }
 
+/* Nodes share a child where an exporter tells a set of categories as a node for each. */
 static bool link_node(struct ifd_onnx_call *call, struct named *e, uint32_t i, int64_t tree,
                       const int64_t id[2])
 {
     struct ifd_onnx_forest *f = &e->forest;
     for (uint32_t k = 0; k < 2; k++) {
         const uint32_t child = find(e, tree, id[k]);
-        if (child == NONE || f->node[child].is_child || child == i) {
+        if (child == NONE) {
             return fail(call, "nodes that make no tree");
         }
         f->node[child].is_child = true;
@@ -148,14 +149,24 @@ static uint32_t sums_of(struct ifd_onnx_call *call, const struct votes *votes, i
         votes->node->int_count != count || votes->result->int_count != count) {
         return ifd_build_fail(b, IFD_INVALID, "%u weights of leaves", count);
     }
+    bool *has_weight = ifd_onnx_tree_take(call, e.forest.leaves, sizeof(*has_weight));
+    if (!has_weight) {
+        return IFD_NONE;
+    }
+    memset(has_weight, 0, e.forest.leaves * sizeof(*has_weight));
     for (uint32_t i = 0; i < count; i++) {
         const uint32_t at = find(&e, votes->tree->ints[i], votes->node->ints[i]);
         const int64_t result = votes->result->ints[i];
         if (at == NONE || e.forest.node[at].child[0] != NONE || result < 0 || result >= results) {
             return ifd_build_fail(b, IFD_INVALID, "weight %u is of no leaf or no result", i);
         }
-        ifd_onnx_forest_add(&e.forest, e.forest.node[at].leaf, results, result,
-                            votes->weight->floats[i], aggregate);
+        const uint32_t leaf = e.forest.node[at].leaf;
+        if (results > 1 ||
+            !has_weight[leaf]) { /* as ONNX Runtime has it: the first of one result */
+            ifd_onnx_forest_add(&e.forest, leaf, results, result, votes->weight->floats[i],
+                                aggregate);
+        }
+        has_weight[leaf] = true;
     }
     const uint32_t y = ifd_onnx_forest_sums(call, &e.forest, results, aggregate);
     for (uint32_t i = 0; b->code == IFD_OK && i < e.forest.count; i++) {
@@ -180,6 +191,27 @@ static uint32_t with_base(struct ifd_onnx_call *call, uint32_t y, int64_t result
                             ifd_onnx_floats(call->b, base->floats, &results, 1));
 }
 
+/* As ONNX Runtime has it: a result that no leaf names stays 0, whatever its base value. */
+static uint32_t of_named(struct ifd_onnx_call *call, uint32_t y, const struct ifd_onnx_attr *result,
+                         int64_t results)
+{
+    struct ifd_builder *b = call->b;
+    float *factor =
+        b->code == IFD_OK ? ifd_onnx_tree_take(call, (uint64_t)results, sizeof(*factor)) : NULL;
+    int64_t named = 0;
+    if (!factor) {
+        return IFD_NONE;
+    }
+    memset(factor, 0, (size_t)results * sizeof(*factor));
+    for (uint32_t i = 0; i < result->int_count; i++) {
+        named += factor[result->ints[i]] == 0;
+        factor[result->ints[i]] = 1;
+    }
+    return named == results
+               ? y
+               : ifd_build_binary(b, IFD_OP_MUL, y, ifd_onnx_floats(b, factor, &results, 1));
+}
+
 void ifd_onnx_tree_regressor(struct ifd_onnx_call *call, int unused)
 {
     (void)unused;
@@ -193,7 +225,7 @@ void ifd_onnx_tree_regressor(struct ifd_onnx_call *call, int unused)
         : ifd_onnx_text_is(call, "aggregate_function", "MAX", false)   ? IFD_ONNX_MOST
                                                                        : IFD_ONNX_SUM;
     const uint32_t y = with_base(call, sums_of(call, &votes, results, aggregate), results);
-    call->output[0] = ifd_onnx_transformed(call, y);
+    call->output[0] = ifd_onnx_transformed(call, of_named(call, y, votes.result, results));
 }
 
 /* Two classes of which the leaves name one: the other's score is 1 - s where no weight is below 0,
@@ -237,6 +269,9 @@ void ifd_onnx_tree_classifier(struct ifd_onnx_call *call, int unused)
         scores = named == 0 ? ranks : with_base(call, scores, results);
     } else {
         ranks = scores = with_base(call, scores, results);
+        if (results == 2) { /* as ONNX Runtime has it: whether the second's score is above 0 */
+            ranks = both_classes(call, ifd_build_cut(b, scores, 1, 1, 1), false);
+        }
     }
     call->output[0] = ifd_onnx_label_of(b, labels, ranks);
     if (call->output_count > 1) {
@@ -359,8 +394,7 @@ static bool place_nodes(struct ifd_onnx_call *call, const struct placed *p,
         n->tracks_missing = p->missing && p->missing->int_count != 0 && p->missing->ints[i] != 0;
         for (uint32_t k = 0; k < 2; k++) {
             const uint32_t child = child_of(p, i, k);
-            if (child == NONE || n->mode > IFD_ONNX_MEMBER || child == i ||
-                (child < p->count && f->node[child].is_child)) {
+            if (child == NONE || n->mode > IFD_ONNX_MEMBER) {
                 return fail(call, "nodes that make no tree");
             }
             n->child[k] = child;

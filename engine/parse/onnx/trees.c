@@ -36,34 +36,61 @@ struct order {
     uint32_t count, depth;
 };
 
-/* From the roots down, level by level. Each node with children is reached once: the nodes of a set
- * of members lead to the same one, which counts behind the last of them. */
-static bool measure(struct ifd_onnx_call *call, struct ifd_onnx_forest *f, struct order *ret)
+/* Marks what the roots lead to, and counts the ways into each of these nodes. Returns how many of
+ * them have children; room has place for each. */
+static uint32_t reach(struct ifd_onnx_forest *f, uint32_t *room, uint32_t *ways)
 {
-    uint32_t *level = ifd_onnx_tree_take(call, (uint64_t)f->count + f->trees, sizeof(*level));
-    uint32_t count = 0, begin = 0, depth = 0;
-    for (uint32_t i = 0; level && i < f->count; i++) {
+    uint32_t count = 0, with_children = 0;
+    for (uint32_t i = 0; i < f->count; i++) {
+        ways[i] = 0;
         f->node[i].is_reached = f->node[i].is_root;
         if (f->node[i].is_root && f->node[i].child[0] != NONE) {
+            room[count++] = i;
+        }
+    }
+    for (; count > 0; with_children++) {
+        const struct ifd_onnx_tree_node *n = &f->node[room[--count]];
+        for (uint32_t k = 0; k < 2; k++) {
+            struct ifd_onnx_tree_node *child = &f->node[n->child[k]];
+            ways[n->child[k]]++;
+            if (!child->is_reached && child->child[0] != NONE) {
+                room[count++] = n->child[k];
+            }
+            child->is_reached = true;
+        }
+    }
+    return with_children;
+}
+
+/* From the roots down, level by level: a node follows when every way into it is walked. */
+static bool measure(struct ifd_onnx_call *call, struct ifd_onnx_forest *f, struct order *ret)
+{
+    uint32_t *level = ifd_onnx_tree_take(call, f->count, sizeof(*level));
+    uint32_t *ways = ifd_onnx_tree_take(call, f->count, sizeof(*ways));
+    uint32_t count = 0, begin = 0, depth = 0;
+    if (!level || !ways) {
+        return false;
+    }
+    const uint32_t with_children = reach(f, level, ways);
+    for (uint32_t i = 0; i < f->count; i++) {
+        if (f->node[i].is_root && f->node[i].child[0] != NONE && ways[i] == 0) {
             level[count++] = i;
         }
     }
-    for (; level && begin < count; depth++) {
+    for (; begin < count; depth++) {
         const uint32_t end = count;
         for (; begin < end; begin++) {
             const struct ifd_onnx_tree_node *n = &f->node[level[begin]];
             for (uint32_t k = 0; k < 2; k++) {
-                if (k == 0 && f->node[n->child[1]].child[0] == n->child[0]) {
-                    continue;
-                }
-                f->node[n->child[k]].is_reached = true;
-                if (f->node[n->child[k]].child[0] != NONE) {
+                if (--ways[n->child[k]] == 0 && f->node[n->child[k]].child[0] != NONE) {
                     level[count++] = n->child[k];
                 }
             }
         }
     }
-    if (level && depth > DEPTH_MAX) {
+    if (count < with_children) {
+        ifd_build_fail(call->b, IFD_INVALID, "a node of a tree leads back to itself");
+    } else if (depth > DEPTH_MAX) {
         ifd_build_fail(call->b, IFD_TOO_LARGE, "a tree is %u deep, limit %d", depth, DEPTH_MAX);
     }
     *ret = (struct order){.node = level, .count = count, .depth = depth};
@@ -239,5 +266,7 @@ void ifd_onnx_forest_add(struct ifd_onnx_forest *f, uint32_t leaf, int64_t resul
                          float weight, enum ifd_onnx_aggregate aggregate)
 {
     float *at = &f->weight[(uint64_t)leaf * (uint64_t)results + (uint64_t)result];
-    *at = aggregate == IFD_ONNX_LEAST || aggregate == IFD_ONNX_MOST ? weight : *at + weight;
+    *at = aggregate == IFD_ONNX_LEAST  ? fminf(*at, weight)
+          : aggregate == IFD_ONNX_MOST ? fmaxf(*at, weight)
+                                       : *at + weight;
 }

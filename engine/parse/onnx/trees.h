@@ -32,10 +32,8 @@ struct ifd_onnx_tree_node {
 };
 
 struct ifd_onnx_forest {
-    /* No node that has children is the child of two, but for the first child of nodes of which each
-     * is the second child of the one before. */
-    struct ifd_onnx_tree_node *node;
-    float *weight; /* [leaves][results] */
+    struct ifd_onnx_tree_node *node; /* several may lead to one */
+    float *weight;                   /* [leaves][results] */
     uint32_t count, trees, leaves;
 };
 
