@@ -247,6 +247,7 @@ enum ifd_code ifd_model_describe(struct ifd_model *model, const struct ifd_parse
     model->info.format = parsed->format;
     model->info.format_version = parsed->format_version;
     model->info.description = parsed->description ? parsed->description : "";
+    model->info.signatures = parsed->signatures ? parsed->signatures : "";
     enum ifd_code code =
         take_ports(model, parsed->input, graph->input, graph->input_count, &input, err);
     if (code == IFD_OK) {

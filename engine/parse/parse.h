@@ -75,7 +75,7 @@ bool ifd_parse_is_kept(const struct ifd_parse_kept *kept, struct ifd_bytes data,
 struct ifd_parsed {
     const char *format;
     uint32_t format_version;
-    const char *description;
+    const char *description, *signatures; /* as in struct ifd_model_info; NULL: "" */
     struct ifd_port *input, *output;
     uint32_t state_count; /* as in struct ifd_model_info */
     /** Nothing fixes the first dimension of an input, or one behind it. Also written on

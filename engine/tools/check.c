@@ -44,6 +44,10 @@ static void print_ports(const char *what, const struct ifd_port *port, uint32_t 
         printf("] ");
         const struct ifd_writer out = {.sink = ifd_session_print};
         ifd_write_quoted(&out, port[i].name);
+        if (port[i].signature_name) {
+            ifd_write(&out, ", in the signature ");
+            ifd_write_quoted(&out, port[i].signature_name);
+        }
         printf("\n");
     }
 }
@@ -141,6 +145,13 @@ static void report_unsized(const struct ifd_model_info *info, const char *path)
     printf("only a request knows its sizes; those that were tried do not fit: %s\n", info->unsized);
 }
 
+static void print_signatures(const struct ifd_model_info *info)
+{
+    if (info->signatures[0] != '\0') {
+        printf("signatures: %s; the parameter `signature` of a config chooses\n", info->signatures);
+    }
+}
+
 static enum ifd_code report(struct ifd_session *session, const struct check_options *options,
                             uint64_t *step_ns, struct ifd_err *err)
 {
@@ -158,6 +169,7 @@ static enum ifd_code report(struct ifd_session *session, const struct check_opti
            info->format_version, info->node_count);
     print_ports("input", info->input, info->input_count);
     print_ports("output", info->output, info->output_count);
+    print_signatures(info);
     print_backends(session, options, step_ns);
     printf("memory: %.2f MB of weights (%.2f packed beside the file), %.2f MB for each instance\n",
            mb(info->constant_bytes), mb(info->packed_bytes),

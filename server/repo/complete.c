@@ -62,12 +62,40 @@ static bool dims_agree(const struct ifd_shape *config, const struct ifd_shape *f
     return true;
 }
 
+/* The port of a name: a tensor's, else a signature's. */
+static const struct ifd_port *port_of(const struct side *side, const char *name)
+{
+    for (uint32_t i = 0; i < side->port_count; i++) {
+        if (strcmp(side->port[i].name, name) == 0) {
+            return &side->port[i];
+        }
+    }
+    for (uint32_t i = 0; i < side->port_count; i++) {
+        if (side->port[i].signature_name && strcmp(side->port[i].signature_name, name) == 0) {
+            return &side->port[i];
+        }
+    }
+    return NULL;
+}
+
 static const struct ifd_tensor_info *find(const struct ifd_tensor_info *tensor, uint32_t count,
                                           const char *name)
 {
     for (uint32_t i = 0; i < count; i++) {
         if (strcmp(tensor[i].name, name) == 0) {
             return &tensor[i];
+        }
+    }
+    return NULL;
+}
+
+/* What the first entries of the config say of a port. */
+static const struct ifd_tensor_info *entry_of(const struct side *side, uint32_t count,
+                                              const struct ifd_port *port)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (port_of(side, (*side->tensor)[i].name) == port) {
+            return &(*side->tensor)[i];
         }
     }
     return NULL;
@@ -84,17 +112,14 @@ static enum ifd_code check_names(const struct side *side, struct ifd_err *err)
 {
     for (uint32_t i = 0; i < *side->count; i++) {
         const char *name = (*side->tensor)[i].name;
-        uint32_t k = 0;
-        while (k < side->port_count && strcmp(side->port[k].name, name) != 0) {
-            k++;
-        }
-        if (k == side->port_count) {
+        const struct ifd_port *port = port_of(side, name);
+        if (!port) {
             return ifd_fail(err, IFD_INVALID,
                             "config line %u: the model has no %s \"%s\"; its first %s is \"%s\"",
                             (*side->tensor)[i].line, side->word, name, side->word,
                             side->port_count > 0 ? side->port[0].name : "");
         }
-        if (find(*side->tensor, i, name)) {
+        if (entry_of(side, i, port)) {
             return fail_twice(&(*side->tensor)[i], side->word, err);
         }
     }
@@ -135,7 +160,6 @@ static enum ifd_code complete_tensor(const struct side *side, const struct ifd_p
                         side->word, port->name,
                         has_batch ? "with max_batch_size" : "the file needs it");
     }
-    tensor->name = port->name;
     tensor->dtype = port->desc.dtype;
     tensor->shape = tensor->has_shape ? tensor->shape : dims;
     tensor->has_dtype = tensor->has_shape = true;
@@ -156,8 +180,9 @@ static enum ifd_code complete_side(const struct side *side, bool has_batch, stru
     }
     for (uint32_t i = 0; i < side->port_count && !code; i++) {
         const struct ifd_port *port = &side->port[i];
-        const struct ifd_tensor_info *given = find(*side->tensor, *side->count, port->name);
-        all[i] = given ? *given : (struct ifd_tensor_info){.label_filename = ""};
+        const struct ifd_tensor_info *given = entry_of(side, *side->count, port);
+        all[i] =
+            given ? *given : (struct ifd_tensor_info){.name = port->name, .label_filename = ""};
         const bool has_open_first =
             port->desc.shape.rank > 0 && port->desc.shape.dim[0] == IFD_DIM_ANY;
         if (has_batch && !port->batched && !has_open_first) {

@@ -195,6 +195,17 @@ static void warn_of_sizes(const struct ifd_repo_options *options, const struct i
     }
 }
 
+/* Nobody chose: the file's first subgraph may not be what is wanted. */
+static void tell_signatures(const struct ifd_repo_options *options,
+                            const struct ifd_version *version)
+{
+    const char *names = ifd_model_info(version->engine)->signatures;
+    if (names[0] != '\0' && !ifd_desc_parameter(&version->desc, "signature")) {
+        ifd_log_info(options->log, "the first of several signatures serves",
+                     "model=%s signatures=%s", version->name, names);
+    }
+}
+
 /* Reserves memory before the file is read: packed weights take at most as much as the file. */
 static enum ifd_code hold_file(const struct ifd_repo_options *options, struct ifd_version *version,
                                const char *path, struct ifd_err *err)
@@ -355,6 +366,7 @@ static enum ifd_code load_engine(const struct ifd_repo_options *options,
         warn_of_precision(options, version, model.precision);
         warn_of_what_was_taken_back(options, version);
         warn_of_sizes(options, version);
+        tell_signatures(options, version);
     }
     return code;
 }

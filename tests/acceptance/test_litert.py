@@ -267,7 +267,29 @@ class Signatures(support.ServerCase):
         for name in "sum", "product", "quotient":
             support.add_model(folder, name, file, config=cls.config % name)
         support.add_model(folder, "first", file)
+        support.add_model(folder, "renamed", file, config=cls.config % "product"
+                          + 'input { name: "x" } output { name: "y" dims: [ 1, 3 ] }')
+        support.add_model(folder, "twice", file, config='input { name: "x" } input { name: "in0" }')
         file.unlink()
+
+    def test_a_config_may_use_the_names_of_the_signature(self):
+        client = triton.InferenceServerClient(
+            self.server.address, network_timeout=support.ANSWER_SECONDS
+        )
+        self.addCleanup(client.close)
+        metadata = client.get_model_metadata("renamed")
+        self.assertEqual([t["name"] for t in metadata["inputs"] + metadata["outputs"]], ["x", "y"])
+        tensor = triton.InferInput("x", [1, 3], "FP32")
+        tensor.set_data_from_numpy(np.float32([[1, 3, 5]]))
+        answer = client.infer("renamed", [tensor]).as_numpy("y")
+        np.testing.assert_array_equal(answer, [[2, 6, 10]])
+        index = json.loads(self.server.ask("POST", "/v2/repository/index").data)
+        reason = next(row["reason"] for row in index if row["name"] == "twice")
+        self.assertIn('input "in0" is listed twice', reason)
+        lines = self.server.log_text().splitlines()
+        told = [line for line in lines if "several signatures" in line]
+        self.assertEqual(len(told), 1, told)
+        self.assertIn("model=first", told[0])
 
     def test_a_config_chooses_the_signature(self):
         client = triton.InferenceServerClient(

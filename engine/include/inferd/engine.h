@@ -199,6 +199,8 @@ void ifd_model_destroy(struct ifd_model *model);
 /** An input or output of a model. Pointers live as long as the model. */
 struct ifd_port {
     const char *name;
+    /** What the signature of a TFLite file calls it; NULL. */
+    const char *signature_name;
     /** As in the file: a batch is often 1. IFD_DIM_ANY where a request decides. */
     struct ifd_desc desc;
     /** desc.shape, with a size that works in each open dimension (but: ifd_model_info.unsized). */
@@ -222,6 +224,9 @@ struct ifd_model_info {
     const char *format; /* "tflite" */
     uint32_t format_version;
     const char *description; /* may be empty */
+    /** For people: the names in a TFLite file that ifd_model_options.signature can choose from; ""
+     *  if there is at most one. */
+    const char *signatures;
     uint32_t input_count, output_count;
     const struct ifd_port *input, *output;
     /** As many of the last inputs and outputs are states: output output_count - k becomes input

@@ -44,6 +44,49 @@ static bool is_taken(const struct ifd_port *port, uint32_t count, const char *na
     return false;
 }
 
+void ifd_tflite_list_signatures(const struct ifd_tflite_model *model, char *text, size_t size)
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (uint32_t i = 0; i < model->signature_count && used < size; i++) {
+        used += (size_t)snprintf(text + used, size - used, "%s" NAME_FORMAT, i > 0 ? ", " : "",
+                                 model->signature[i].key);
+    }
+}
+
+static enum ifd_code copy_signatures(const struct ports *p, const char **ret)
+{
+    char text[IFD_ERR_TEXT_BYTES / 2] = "";
+    if (p->b->model->signature_count > 1) {
+        ifd_tflite_list_signatures(p->b->model, text, sizeof(text));
+    }
+    *ret = ifd_arena_text(p->graph->arena, text, strlen(text));
+    return *ret ? IFD_OK : ifd_arena_fail(p->graph->arena, strlen(text), p->err);
+}
+
+/* What the signature calls a port; a tensor that is listed twice has two names, perhaps. */
+static enum ifd_code name_by_signature(const struct ports *p, const struct ifd_tflite_ints *tensors,
+                                       bool is_output, uint32_t index, struct ifd_port *port)
+{
+    const struct ifd_tflite_signature *s = p->b->signature;
+    const struct ifd_tflite_map *map = !s ? NULL : is_output ? s->output : s->input;
+    const uint32_t count = !s ? 0 : is_output ? s->output_count : s->input_count;
+    uint32_t before = 0;
+    for (uint32_t i = 0; i < index; i++) {
+        before += tensors->value[i] == tensors->value[index];
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        if (map[i].tensor == (uint32_t)tensors->value[index] && before-- == 0) {
+            port->signature_name =
+                ifd_arena_text(p->graph->arena, map[i].name, strlen(map[i].name));
+            return port->signature_name
+                       ? IFD_OK
+                       : ifd_arena_fail(p->graph->arena, strlen(map[i].name), p->err);
+        }
+    }
+    return IFD_OK;
+}
+
 /* The file's tensors, then the states, whose names give way, as that of an output that comes again
  * does. */
 static enum ifd_code name_ports(const struct ports *p, const struct ifd_tflite_ints *tensors,
@@ -66,6 +109,9 @@ static enum ifd_code name_ports(const struct ports *p, const struct ifd_tflite_i
         const bool gives_way = may_give_way && is_taken(port, i, name, &twin);
         code = name_port(p, gives_way ? "" : name, is_state ? "state" : kind,
                          is_state ? i - tensors->count : i, &port[i]);
+        if (code == IFD_OK && !is_state) {
+            code = name_by_signature(p, tensors, tensors == &p->b->g->output, i, &port[i]);
+        }
         if (code == IFD_OK && is_taken(port, i, port[i].name, &twin)) {
             return ifd_fail(p->err, IFD_UNSUPPORTED,
                             "%ss %u and %u of the model share the name " NAME_FORMAT, kind, twin, i,
@@ -280,7 +326,10 @@ enum ifd_code ifd_tflite_ports(struct ifd_tflite_build *b, struct ifd_parsed *re
     parsed.format_version = model->version;
     parsed.description = "";
     parsed.state_count = states;
-    enum ifd_code code = read_text(&p, model->description, &parsed.description);
+    enum ifd_code code = copy_signatures(&p, &parsed.signatures);
+    if (code == IFD_OK) {
+        code = read_text(&p, model->description, &parsed.description);
+    }
     if (code == IFD_OK) {
         code = b->options->resume ? take_unnamed(&p, p.graph->input_count, &parsed.input)
                                   : name_ports(&p, &b->input, "input", &parsed.input);

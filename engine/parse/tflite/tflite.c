@@ -287,29 +287,25 @@ static void declare_shapes(const struct ifd_tflite_build *b)
     }
 }
 
-/* The subgraph that is the model. */
-static enum ifd_code choose_subgraph(const struct ifd_tflite_model *model, const char *signature,
-                                     const struct ifd_tflite_subgraph **ret, struct ifd_err *err)
+/* The signature that was asked for; without a name one of the first subgraph, NULL if none is. */
+static enum ifd_code choose_signature(const struct ifd_tflite_model *model, const char *name,
+                                      const struct ifd_tflite_signature **ret, struct ifd_err *err)
 {
     char list[IFD_ERR_TEXT_BYTES / 2] = "";
-    size_t used = 0;
-    *ret = &model->subgraph[0];
-    if (!signature) {
-        return IFD_OK;
-    }
+    *ret = NULL;
     for (uint32_t i = 0; i < model->signature_count; i++) {
         const struct ifd_tflite_signature *s = &model->signature[i];
-        if (strcmp(s->key, signature) == 0) {
-            *ret = &model->subgraph[s->subgraph];
+        if (name ? strcmp(s->key, name) == 0 : s->subgraph == 0) {
+            *ret = s;
             return IFD_OK;
         }
-        if (used < sizeof(list)) {
-            used += (size_t)snprintf(list + used, sizeof(list) - used, "%s" NAME_FORMAT,
-                                     i > 0 ? ", " : "", s->key);
-        }
     }
-    return ifd_fail(err, IFD_INVALID, "the model has no signature " NAME_FORMAT "; it has %s",
-                    signature, model->signature_count > 0 ? list : "none");
+    if (!name) {
+        return IFD_OK;
+    }
+    ifd_tflite_list_signatures(model, list, sizeof(list));
+    return ifd_fail(err, IFD_INVALID, "the model has no signature " NAME_FORMAT "; it has %s", name,
+                    model->signature_count > 0 ? list : "none");
 }
 
 /* What the graph keeps lies in its arena or in the file; the reader's structs go with scratch. */
@@ -325,15 +321,16 @@ static enum ifd_code parse(struct ifd_bytes file, const struct ifd_parse_options
     if (code == IFD_OK) {
         code = ifd_tflite_check(&model, file, options->limits, scratch, err);
     }
-    const struct ifd_tflite_subgraph *g = NULL;
+    const struct ifd_tflite_signature *signature = NULL;
     if (code == IFD_OK) {
-        code = choose_subgraph(&model, options->signature, &g, err);
+        code = choose_signature(&model, options->signature, &signature, err);
     }
     if (code != IFD_OK) {
         return code;
     }
     struct ifd_tflite_build b = {.model = &model,
-                                 .g = g,
+                                 .g = &model.subgraph[signature ? signature->subgraph : 0],
+                                 .signature = signature,
                                  .operators_left = ifd_parse_inlined_max(options),
                                  .file = file,
                                  .options = options,

@@ -30,7 +30,8 @@ struct ifd_tflite_wide {
 
 struct ifd_tflite_build {
     const struct ifd_tflite_model *model;
-    const struct ifd_tflite_subgraph *g; /* that is being built */
+    const struct ifd_tflite_subgraph *g;          /* that is being built */
+    const struct ifd_tflite_signature *signature; /* of the model's subgraph; NULL */
     struct ifd_bytes file;
     const struct ifd_parse_options *options;
     struct ifd_graph *graph;    /* that operators are added to */
@@ -95,6 +96,8 @@ IFD_NODISCARD enum ifd_code ifd_tflite_read_quantization(struct ifd_tflite_build
 /** Errors: TOO_LARGE (limits.tensor_bytes). (values.c) */
 IFD_NODISCARD enum ifd_code ifd_tflite_check_bytes(const struct ifd_tflite_build *b,
                                                    uint32_t value);
+/** Writes the names of the file's signatures: `"a", "b"`, cut at size. (ports.c) */
+void ifd_tflite_list_signatures(const struct ifd_tflite_model *model, char *text, size_t size);
 /** Builds operator index of the subgraph. (node.c) */
 IFD_NODISCARD enum ifd_code ifd_tflite_build_operator(struct ifd_tflite_build *b, uint32_t index,
                                                       struct ifd_arena *scratch);
