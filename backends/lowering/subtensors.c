@@ -122,9 +122,11 @@ bool ifd_low_take_slice(struct ifd_lowering *lowering, uint32_t value,
     const uint32_t last = out->shape.rank - 1;
     const int32_t axis = attrs->axis < 0 ? attrs->axis + (int32_t)out->shape.rank : attrs->axis;
     struct ifd_low_value *mine = &lowering->value[value];
-    /* not a value that is in place already, or of which a view is read as well */
+    /* Not a value that is in place already, or of which a view is read as well; behind a reshape
+     * its rows may be others than the step's. */
     if ((uint32_t)axis != last || !ifd_low_same_quant(&mine->view->desc, out) ||
-        !ifd_low_is_whole(lowering, value) || lowering->storage[mine->storage].readers != 1) {
+        (size_t)mine->view->desc.shape.dim[last] != *stride || !ifd_low_is_whole(lowering, value) ||
+        lowering->storage[mine->storage].readers != 1) {
         return false;
     }
     size_t before = 0;

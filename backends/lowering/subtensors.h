@@ -18,8 +18,8 @@ struct ifd_low_accepts {
 void ifd_low_join_subtensors(struct ifd_lowering *lowering, const struct ifd_low_accepts *accepts);
 
 /** Lets value live inside of the concatenation along the last dimension that alone reads it, if
- *  possible: its rows are then *stride elements apart; *stride is unchanged otherwise. Before the
- *  step that makes the value is added. */
+ *  possible: the rows of *stride elements that a step writes are then a greater *stride apart,
+ *  which is unchanged otherwise. Before the step that makes the value is added. */
 bool ifd_low_take_slice(struct ifd_lowering *lowering, uint32_t value,
                         const struct ifd_low_accepts *accepts, size_t *stride);
 

@@ -740,7 +740,7 @@ def main():
                  few_bits, others, volumes, turns, regions, dynamic_layers, newest,
                  optimized, position_biases, channels_last,
                  many_classes, recurrent, converted, former, expanded, softmax_steps,
-                 listed, fewer_bits, odd_trees):
+                 listed, fewer_bits, odd_trees, joined):
         make()
 
 
@@ -1160,6 +1160,16 @@ def odd_trees():
                     post_transform="SOFTMAX", **shared,
                     **{"class_" + n: v for n, v in votes.items()}, **y)], [x],
               outputs=["label", "y"])
+
+
+def joined():
+    """A flattened picture, changed, becomes a part of a longer row."""
+    x, z = ("x", real(3, 1, 6, 5)), ("z", real(3, 4))
+    places = [("w", real(2, 1, 3, 3)), ("shape", np.array([3, 24], S64))]
+    write("conv_flat_relu_concat",
+          [node("Conv", "xw", "c"), node("Transpose", "c", "t", perm=[0, 2, 3, 1]),
+           node("Reshape", ["t", "shape"], "f"), node("Relu", "f", "r"),
+           node("Concat", "zr", axis=1)], [x, z], places)
 
 
 if __name__ == "__main__":
