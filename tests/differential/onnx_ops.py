@@ -19,6 +19,7 @@ import beside
 from onnx_cases import CASES
 from onnx_converted import CONVERTED
 from onnx_graphs import GRAPHS
+from onnx_language import LANGUAGE
 from onnx_microsoft import MICROSOFT
 from onnx_rare import RARE
 from onnx_vary import vary
@@ -38,7 +39,7 @@ def varied(make_case):
 
 ROWS = {name: varied(make_case)
         for name, make_case in {**CASES, **RARE, **GRAPHS, **MICROSOFT,
-                                     **CONVERTED}.items()}
+                                     **CONVERTED, **LANGUAGE}.items()}
 
 
 def model_of(case):

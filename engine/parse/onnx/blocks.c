@@ -103,6 +103,74 @@ static uint32_t weights_of(struct ifd_builder *b, const struct ifd_desc *desc, c
     return ifd_build_constant(b, desc, content, IFD_TENSOR_PAD);
 }
 
+/* Zero points of rows, so many an expert, as floats; NULL: no memory. */
+static const float *zeros_of_rows(struct ifd_builder *b, struct ifd_bytes zeros, int64_t experts,
+                                  int64_t rows, int64_t bits)
+{
+    const size_t count = (size_t)(experts * rows), stride = (size_t)((rows * bits + 7) / 8);
+    float *real = ifd_arena_take_array(b->graph->arena, count, sizeof(*real));
+    for (size_t i = 0; real && i < count; i++) {
+        const uint8_t *of_expert = zeros.data + i / (size_t)rows * stride;
+        real[i] = (float)unpack(of_expert, i % (size_t)rows, bits);
+    }
+    if (!real) {
+        b->code = ifd_arena_fail(b->graph->arena, count * sizeof(*real), b->err);
+    }
+    return real;
+}
+
+uint32_t ifd_onnx_unpacked_experts(struct ifd_onnx_call *call, uint32_t i, uint32_t zero,
+                                   uint32_t layer)
+{
+    struct ifd_builder *b = call->b;
+    const struct ifd_desc given = *ifd_build_desc(b, call->input[i]);
+    const uint32_t scale = ifd_onnx_input(call, i + 1), zero_value = ifd_onnx_input(call, zero);
+    const struct ifd_bytes packed = ifd_build_content(b, call->input[i]),
+                           scales = ifd_build_content(b, scale),
+                           zeros = ifd_build_content(b, zero_value);
+    const int64_t bits =
+        ifd_onnx_int(call, layer == 1 ? "fc1_expert_weight_bits" : "fc2_expert_weight_bits",
+                     ifd_onnx_int(call, "expert_weight_bits", 4));
+    const int64_t experts = given.shape.dim[0], rows = given.shape.dim[1];
+    bool fits = b->code == IFD_OK && given.shape.rank == 3 && given.dtype == IFD_U8 &&
+                packed.size > 0 && (bits == 2 || bits == 4 || bits == 8) &&
+                ifd_onnx_text_is(call, "quant_type", "int", true) &&
+                ifd_build_desc(b, scale)->dtype == IFD_F32;
+    struct blocks w = {.bits = bits, .packed = packed.data};
+    if (fits) {
+        const int64_t size = ifd_onnx_int(call, "block_size", 0);
+        w.n = experts * rows; /* has fewer than its bytes */
+        w.k = given.shape.dim[2] * (8 / bits);
+        w.size = size > 0 ? size : w.k;
+        w.count = w.k / w.size;
+        w.scales = (const float *)(const void *)scales.data;
+        const size_t row_zeros = (size_t)((w.count * bits + 7) / 8);
+        const size_t expert_zeros = (size_t)((rows * bits + 7) / 8);
+        fits =
+            w.k % w.size == 0 && w.size * bits % 8 == 0 &&
+            scales.size / sizeof(float) == (size_t)(w.n * w.count) &&
+            (zero_value == IFD_NONE ||
+             (zeros.size == (size > 0 ? (size_t)w.n * row_zeros : (size_t)experts * expert_zeros)));
+        w.zeros = size > 0 ? zeros.data : NULL;
+        w.real_zeros = fits && size <= 0 && zero_value != IFD_NONE
+                           ? zeros_of_rows(b, zeros, experts, rows, bits)
+                           : NULL;
+    }
+    struct ifd_desc desc;
+    if (!fits) {
+        return ifd_build_fail(b, IFD_UNSUPPORTED,
+                              "weights %s of %lld bits, their scales or zero points are not "
+                              "constant, or not as many as \"block_size\" says",
+                              ifd_shape_text(&given.shape).s, (long long)bits);
+    }
+    float *data = b->code == IFD_OK ? take_floats(b, w.n, w.k, &desc) : NULL;
+    for (int64_t n = 0; data && n < w.n; n++) {
+        unpack_row(&w, n, data + (size_t)n * (size_t)w.k);
+    }
+    const int64_t dim[3] = {experts, rows, w.k};
+    return data ? ifd_build_reshape(b, weights_of(b, &desc, data), dim, 3) : IFD_NONE;
+}
+
 /* A [..., K] times weights [N, K] of 4 or 8 bits, whose blocks along K have a scale each. */
 void ifd_onnx_matmul_blocks(struct ifd_onnx_call *call, int unused)
 {

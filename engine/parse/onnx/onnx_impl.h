@@ -221,6 +221,11 @@ uint32_t ifd_onnx_written(struct ifd_builder *b, uint32_t cache, uint32_t update
 void ifd_onnx_gather_blocks(struct ifd_onnx_call *call, int unused);
 void ifd_onnx_matmul_blocks(struct ifd_onnx_call *call, int unused);
 void ifd_onnx_matmul_bnb4(struct ifd_onnx_call *call, int unused);
+/** Weights of layer 1 or 2 of QMoE's experts, input i, as floats [experts, n, k]; input i + 1 are
+ *  their scales, input zero their zero points. */
+uint32_t ifd_onnx_unpacked_experts(struct ifd_onnx_call *call, uint32_t i, uint32_t zero,
+                                   uint32_t layer);
+void ifd_onnx_experts(struct ifd_onnx_call *call, int is_quantized); /* experts.c */
 
 void ifd_onnx_deform_conv(struct ifd_onnx_call *call, int unused);           /* deform.c */
 void ifd_onnx_group_query_attention(struct ifd_onnx_call *call, int unused); /* group_query.c */

@@ -1,0 +1,91 @@
+"""Random cases, as in onnx_cases.py, of the operators of com.microsoft that language models with
+experts, gates and states are written with."""
+import numpy as np
+import onnx
+
+from onnx_cases import F, array, pick, shape_of
+from onnx_microsoft import ms
+from onnx_rare import maybe, whole
+
+
+# ---- experts ----
+
+
+def routed(rng):
+    """Tokens, scores of the experts, attributes; no two scores are equal."""
+    tokens, experts = whole(rng, 1, 5), whole(rng, 1, 6)
+    attrs = {"k": whole(rng, 1, experts), "normalize_routing_weights": whole(rng, 0, 1),
+             "activation_type": pick(rng, "relu", "gelu", "silu", "swiglu", "identity")}
+    if attrs["activation_type"] == "swiglu":
+        attrs.update(swiglu_fusion=1, activation_alpha=float(F(rng.uniform(0.5, 2))),
+                     activation_beta=float(F(rng.uniform(0, 1))))
+        if rng.integers(2):
+            attrs["swiglu_limit"] = float(F(rng.uniform(0.3, 2)))
+    scores = rng.permuted(np.linspace(-1, 1, tokens * experts)).reshape(tokens, experts)
+    return tokens, experts, attrs, scores.astype(F)
+
+
+def flat_or_deep(rng, x):
+    """Tokens with or without a dimension of samples."""
+    return x if rng.integers(2) else x[:, None] if rng.integers(2) else x[None]
+
+
+def moe(rng):
+    tokens, experts, attrs, scores = routed(rng)
+    width, inner = 4 * whole(rng, 1, 4), 4 * whole(rng, 1, 4)
+    fused = inner * (2 if "swiglu_fusion" in attrs else 1)
+    inputs = [flat_or_deep(rng, array(rng, (tokens, width))), scores,
+              array(rng, (experts, fused, width)), maybe(rng, array(rng, (experts, fused))),
+              array(rng, (experts, width, inner)), maybe(rng, array(rng, (experts, width)))]
+    return ms("MoE", inputs, attrs, pick(rng, set(), {2, 3, 4, 5}))
+
+
+def packed(numbers, bits):
+    """The last dimension, the lowest bits first."""
+    each = 8 // bits
+    numbers = np.pad(numbers, [(0, 0)] * (numbers.ndim - 1) + [(0, -numbers.shape[-1] % each)])
+    parts = numbers.reshape(*numbers.shape[:-1], -1, each).astype(np.uint8)
+    return np.bitwise_or.reduce(parts << (bits * np.arange(each, dtype=np.uint8)), -1)
+
+
+def expert_weights(rng, experts, rows, columns, bits, block):
+    """Packed numbers, scales, zero points."""
+    blocks = columns // block if block else 1
+    zeros = rng.integers(0, 1 << bits, (experts, rows, blocks))
+    scales = array(rng, zeros.shape, F, 0.002, 0.1 / bits)
+    return (packed(rng.integers(0, 1 << bits, (experts, rows, columns)), bits),
+            scales if block else scales[..., 0], packed(zeros if block else zeros[..., 0], bits))
+
+
+def q_moe(rng):
+    tokens, experts, attrs, scores = routed(rng)
+    width, inner = 32 * whole(rng, 1, 2), 32 * whole(rng, 1, 2)
+    bits, block = pick(rng, 2, 4, 8), pick(rng, 0, 16, 32)
+    fused = inner * (2 if "swiglu_fusion" in attrs else 1)
+    attrs["expert_weight_bits"] = bits
+    if block:
+        attrs["block_size"] = block
+    first = expert_weights(rng, experts, fused, width, bits, block)
+    second = expert_weights(rng, experts, width, inner, bits, block)
+    zeros = (first[2], second[2]) if rng.integers(2) else (None, None)
+    shares = maybe(rng, array(rng, scores.shape, F, 0.1, 1))
+    inputs = [flat_or_deep(rng, array(rng, (tokens, width))), scores, *first[:2],
+              maybe(rng, array(rng, (experts, fused))), *second[:2],
+              maybe(rng, array(rng, (experts, width))), None, None, None, *zeros, None, shares]
+    return with_made_weights(ms("QMoE", inputs, attrs, set(range(2, 13))))
+
+
+def with_made_weights(case):
+    """Weights that a node makes: ONNX Runtime rounds activations to 8 bits before constant weights
+    of 8 bits in blocks, inferd does not."""
+    names = ["" if x is None else f"in{i}" for i, x in enumerate(case.inputs)]
+    case.nodes = []
+    for i in (2, 5):
+        case.nodes.append(onnx.helper.make_node("Identity", [names[i]], [f"made{i}"]))
+        names[i] = f"made{i}"
+    case.nodes.append(onnx.helper.make_node(case.op, names, ["out0"], domain=case.domain,
+                                            **case.attrs))
+    return case
+
+
+LANGUAGE = {"MoE": moe, "QMoE": q_moe}
