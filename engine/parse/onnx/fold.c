@@ -1,4 +1,5 @@
-/* Col2Im, which is Fold in PyTorch: blocks that overlap are added up to a picture. */
+/* Back to a picture: Col2Im, which is Fold in PyTorch, adds up blocks that overlap; MaxUnpool puts
+ * maxima where they came from. */
 #include <string.h>
 
 #include "engine/ir/shape.h"
@@ -124,4 +125,54 @@ void ifd_onnx_col2im(struct ifd_onnx_call *call, int unused)
     int64_t dim[IFD_MAX_RANK] = {in.dim[0], channels};
     memcpy(dim + 2, fold.size, fold.w.dims * sizeof(dim[0]));
     call->output[0] = ifd_build_reshape(b, sums, dim, fold.w.dims + 2);
+}
+
+/* ---- maxima ---- */
+
+/* Maxima go back to the places that they came from; elsewhere are zeros. */
+static uint32_t unpooled(struct ifd_onnx_call *call, uint32_t x)
+{
+    struct ifd_builder *b = call->b;
+    const struct ifd_shape in = ifd_build_desc(b, x)->shape;
+    const uint32_t given = ifd_onnx_input(call, 2);
+    struct ifd_ints kernel;
+    if (in.rank < 3 || !ifd_onnx_kernel(call, &kernel) || kernel.count != in.rank - 2 ||
+        kernel.count > IFD_ONNX_DIRECTIONS) {
+        return ifd_build_fail(b, IFD_INVALID, "an input of %u dimensions", in.rank);
+    }
+    const struct ifd_onnx_window w = ifd_onnx_window(call, kernel.count, in.dim + 2, kernel.value);
+    struct ifd_shape inner = in;
+    int64_t count = in.dim[0] * in.dim[1];
+    for (uint32_t i = 0; i < kernel.count; i++) {
+        inner.dim[2 + i] =
+            (in.dim[2 + i] - 1) * w.stride[i] - w.before[i] - w.after[i] + kernel.value[i];
+        const int64_t size = inner.dim[2 + i] > 0 ? inner.dim[2 + i] : 0;
+        if (__builtin_mul_overflow(count, size, &count)) {
+            return ifd_build_fail(b, IFD_TOO_LARGE, "a result of shape %s",
+                                  ifd_shape_text(&inner).s);
+        }
+    }
+    const struct ifd_broadcast_to_attrs zeros = {.shape = {.count = 1, .value = {count}}};
+    const uint32_t zero = ifd_build_number(b, IFD_F32, 0);
+    const uint32_t operands[3] = {ifd_build_node(b, IFD_OP_BROADCAST_TO, &zero, 1, NULL, &zeros),
+                                  ifd_build_reshape(b, call->input[1], (const int64_t[]){-1}, 1),
+                                  ifd_build_reshape(b, x, (const int64_t[]){-1}, 1)};
+    uint32_t y = ifd_build_node(b, IFD_OP_SCATTER_ROWS, operands, 3, NULL, NULL);
+    if (given == IFD_NONE) {
+        return ifd_build_reshape(b, y, inner.dim, inner.rank);
+    }
+    /* the numbers are those of the inner shape; the rest of a larger one stays 0 */
+    const struct ifd_ints wanted = ifd_build_ints_of(b, given, "the shape");
+    struct ifd_pad_attrs pad = {.before = {.count = in.rank}, .after = {.count = in.rank}};
+    for (uint32_t d = 0; d < in.rank && wanted.count == in.rank; d++) {
+        pad.after.value[d] = wanted.value[d] - inner.dim[d];
+    }
+    y = ifd_build_reshape(b, y, inner.dim, inner.rank);
+    return ifd_build_node(b, IFD_OP_PAD, &y, 1, NULL, &pad);
+}
+
+void ifd_onnx_max_unpool(struct ifd_onnx_call *call, int unused)
+{
+    (void)unused;
+    call->output[0] = unpooled(call, call->input[0]);
 }

@@ -109,7 +109,7 @@ static const struct ifd_onnx_rule rules[] = {
     {"", "Max", 1, ANY, 1, ifd_onnx_fold_inputs, IFD_OP_MAXIMUM},
     {"", "MaxPool", 1, 1, 2, ifd_onnx_pool, IFD_ONNX_MAX_POOL},
     {"", "MaxRoiPool", 2, 2, 1, ifd_onnx_max_roi_pool, 0},
-    {"", "MaxUnpool", 2, 3, 1, ifd_onnx_pool, IFD_ONNX_MAX_UNPOOL},
+    {"", "MaxUnpool", 2, 3, 1, ifd_onnx_max_unpool, 0},
     {"", "Mean", 1, ANY, 1, ifd_onnx_mean, 0},
     {"", "MeanVarianceNormalization", 1, 1, 1, ifd_onnx_normalize, IFD_ONNX_MEAN_VARIANCE},
     {"", "MelWeightMatrix", 5, 5, 1, ifd_onnx_mel_weights, 0},

@@ -28,26 +28,12 @@ static void round_up(struct ifd_onnx_window *w, const int64_t *input)
     }
 }
 
-/* Attribute "kernel_shape"; false if it is absent, or the builder has failed. */
-static bool kernel_of(struct ifd_onnx_call *call, struct ifd_ints *ret)
-{
-    const bool has = ifd_onnx_ints(call, "kernel_shape", ret);
-    for (uint32_t i = 0; has && i < ret->count; i++) {
-        if (ret->value[i] < 1 || ret->value[i] > INT32_MAX) {
-            ifd_build_fail(call->b, IFD_UNSUPPORTED, "a window of %lld elements",
-                           (long long)ret->value[i]);
-            return false;
-        }
-    }
-    return has;
-}
-
 static bool pool_window(struct ifd_onnx_call *call, uint32_t x, struct ifd_onnx_window *ret)
 {
     const struct ifd_shape input = shape_of(call, x);
     struct ifd_ints kernel;
-    if (call->b->code != IFD_OK || !kernel_of(call, &kernel) || input.rank < 3 || input.rank > 5 ||
-        kernel.count != input.rank - 2) {
+    if (call->b->code != IFD_OK || !ifd_onnx_kernel(call, &kernel) || input.rank < 3 ||
+        input.rank > 5 || kernel.count != input.rank - 2) {
         ifd_build_fail(call->b, IFD_UNSUPPORTED, "a pool over shape %s", ifd_shape_text(&input).s);
         return false;
     }
@@ -322,48 +308,6 @@ static uint32_t nhwc_max_pool(struct ifd_onnx_call *call, uint32_t x)
     return ifd_build_to_nhwc(call->b, max_pool(call, ifd_build_to_nchw(call->b, x)));
 }
 
-/* Maxima go back to the places that they came from; elsewhere are zeros. */
-static uint32_t max_unpool(struct ifd_onnx_call *call, uint32_t x)
-{
-    struct ifd_builder *b = call->b;
-    const struct ifd_shape in = shape_of(call, x);
-    const uint32_t given = ifd_onnx_input(call, 2);
-    struct ifd_ints kernel;
-    if (in.rank < 3 || !kernel_of(call, &kernel) || kernel.count != in.rank - 2 ||
-        kernel.count > IFD_ONNX_DIRECTIONS) {
-        return ifd_build_fail(b, IFD_INVALID, "an input of %u dimensions", in.rank);
-    }
-    const struct ifd_onnx_window w = ifd_onnx_window(call, kernel.count, in.dim + 2, kernel.value);
-    struct ifd_shape inner = in;
-    int64_t count = in.dim[0] * in.dim[1];
-    for (uint32_t i = 0; i < kernel.count; i++) {
-        inner.dim[2 + i] =
-            (in.dim[2 + i] - 1) * w.stride[i] - w.before[i] - w.after[i] + kernel.value[i];
-        const int64_t size = inner.dim[2 + i] > 0 ? inner.dim[2 + i] : 0;
-        if (__builtin_mul_overflow(count, size, &count)) {
-            return ifd_build_fail(b, IFD_TOO_LARGE, "a result of shape %s",
-                                  ifd_shape_text(&inner).s);
-        }
-    }
-    const struct ifd_broadcast_to_attrs zeros = {.shape = {.count = 1, .value = {count}}};
-    const uint32_t zero = ifd_build_number(b, IFD_F32, 0);
-    const uint32_t operands[3] = {ifd_build_node(b, IFD_OP_BROADCAST_TO, &zero, 1, NULL, &zeros),
-                                  ifd_build_reshape(b, call->input[1], (const int64_t[]){-1}, 1),
-                                  ifd_build_reshape(b, x, (const int64_t[]){-1}, 1)};
-    uint32_t y = ifd_build_node(b, IFD_OP_SCATTER_ROWS, operands, 3, NULL, NULL);
-    if (given == IFD_NONE) {
-        return ifd_build_reshape(b, y, inner.dim, inner.rank);
-    }
-    /* the numbers are those of the inner shape; the rest of a larger one stays 0 */
-    const struct ifd_ints wanted = ifd_build_ints_of(b, given, "the shape");
-    struct ifd_pad_attrs pad = {.before = {.count = in.rank}, .after = {.count = in.rank}};
-    for (uint32_t d = 0; d < in.rank && wanted.count == in.rank; d++) {
-        pad.after.value[d] = wanted.value[d] - inner.dim[d];
-    }
-    y = ifd_build_reshape(b, y, inner.dim, inner.rank);
-    return ifd_build_node(b, IFD_OP_PAD, &y, 1, NULL, &pad);
-}
-
 /* ---- averages ---- */
 
 /* Ones where x has elements, of one sample and one channel. */
@@ -505,7 +449,6 @@ void ifd_onnx_pool(struct ifd_onnx_call *call, int which)
         [IFD_ONNX_LP_POOL] = lp_pool,
         [IFD_ONNX_MAX_POOL] = max_pool,
         [IFD_ONNX_NHWC_MAX_POOL] = nhwc_max_pool,
-        [IFD_ONNX_MAX_UNPOOL] = max_unpool,
     };
     call->output[0] = functions[which](call, call->input[0]);
 }

@@ -84,3 +84,16 @@ uint32_t ifd_onnx_without_height(struct ifd_builder *b, uint32_t x)
     const struct ifd_shape shape = ifd_build_desc(b, x)->shape;
     return ifd_build_reshape(b, x, (const int64_t[]){shape.dim[0], shape.dim[1], shape.dim[3]}, 3);
 }
+
+bool ifd_onnx_kernel(struct ifd_onnx_call *call, struct ifd_ints *ret)
+{
+    const bool has = ifd_onnx_ints(call, "kernel_shape", ret);
+    for (uint32_t i = 0; has && i < ret->count; i++) {
+        if (ret->value[i] < 1 || ret->value[i] > INT32_MAX) {
+            ifd_build_fail(call->b, IFD_UNSUPPORTED, "a window of %lld elements",
+                           (long long)ret->value[i]);
+            return false;
+        }
+    }
+    return has;
+}

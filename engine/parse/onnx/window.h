@@ -25,5 +25,7 @@ struct ifd_window ifd_onnx_plane(const struct ifd_onnx_window *w);
 /** [n,c,l] as [n,c,1,l], and back. */
 uint32_t ifd_onnx_with_height(struct ifd_builder *b, uint32_t x);
 uint32_t ifd_onnx_without_height(struct ifd_builder *b, uint32_t x);
+/** Attribute "kernel_shape"; false if it is absent, or the builder has failed. */
+bool ifd_onnx_kernel(struct ifd_onnx_call *call, struct ifd_ints *ret);
 
 #endif
