@@ -88,4 +88,102 @@ def with_made_weights(case):
     return case
 
 
-LANGUAGE = {"MoE": moe, "QMoE": q_moe}
+# ---- gates, norms, streams ----
+
+
+def scaled_silu(rng):
+    scale = maybe(rng, np.array(rng.uniform(0.3, 2), F))
+    return ms("ScaledSiLU", [array(rng, shape_of(rng)), scale],
+              {"alpha": float(F(rng.uniform(0.3, 2)))}, pick(rng, set(), {1}))
+
+
+def gated_add(rng):
+    shape = shape_of(rng)
+    return ms("GatedAdd", [array(rng, shape), array(rng, shape), array(rng, shape[:-1] + (1,))])
+
+
+def gated_rms_norm(rng):
+    lead, heads, width = shape_of(rng, whole(rng, 1, 3)), whole(rng, 1, 4), whole(rng, 1, 9)
+    shape = lead + (heads * width,)
+    return ms("GatedRMSNorm", [array(rng, shape), array(rng, (width,)), array(rng, shape)],
+              {"activation": pick(rng, "silu", "swish", "sigmoid"), "epsilon": 1e-3},
+              pick(rng, set(), {1}))
+
+
+def streams_of(rng, lead, count, width):
+    """Apart, or in a row, and the attribute that says so."""
+    if rng.integers(2):
+        return array(rng, lead + (count, width)), {}
+    return array(rng, lead + (count * width,)), {"num_branches": count}
+
+
+def branchwise_rms_norm(rng):
+    lead, count, width = shape_of(rng, whole(rng, 1, 2)), whole(rng, 1, 4), whole(rng, 1, 9)
+    x, attrs = streams_of(rng, lead, count, width)
+    scale = maybe(rng, array(rng, pick(rng, (count * width,), (count, width), (width,))))
+    return ms("BranchwiseRMSNorm", [x, scale], {"epsilon": 1e-3, **attrs}, pick(rng, set(), {1}))
+
+
+def linear_attention_gate(rng):
+    shape = shape_of(rng, 3)
+    has_rate = bool(rng.integers(2))
+    return ms("LinearAttentionGate",
+              [array(rng, shape), array(rng, shape[-1:]), array(rng, shape[-1:]),
+               array(rng, shape) if has_rate else None], {}, pick(rng, set(), {1, 2}),
+              2 if has_rate else 1)
+
+
+def engram_gate(rng):
+    lead, count, width = shape_of(rng, 2), whole(rng, 1, 4), whole(rng, 1, 9)
+    scales = [array(rng, (count, width)) for _ in range(3)]
+    has_norm = bool(rng.integers(2))
+    return ms("EngramGate",
+              [array(rng, lead + (count, width)), array(rng, lead + (count, width)),
+               array(rng, lead + (width,)), *scales[:3 if has_norm else 2]], {"epsilon": 1e-3},
+              pick(rng, set(), {3, 4, 5}), 2 if has_norm else 1)
+
+
+def pre_mix(rng):
+    lead, count, width = shape_of(rng, whole(rng, 1, 2)), whole(rng, 1, 4), whole(rng, 2, 9)
+    x, attrs = streams_of(rng, lead, count, width)
+    last = [(count,), (count, 1), (count, width)] + ([(count * width,)] if attrs else [])
+    return ms("HyperConnectionPreMix", [x, array(rng, lead + pick(rng, *last))],
+              {"reduction_scale": float(F(rng.uniform(0.3, 2))), **attrs})
+
+
+def post_mix(rng):
+    lead, count, width = shape_of(rng, whole(rng, 1, 2)), whole(rng, 1, 4), whole(rng, 2, 9)
+    x, attrs = streams_of(rng, lead, count, width)
+    last = pick(rng, (count,), (count, 1), (count, width))
+    return ms("HyperConnectionPostMix",
+              [x, array(rng, lead + (width,)), array(rng, lead + last),
+               maybe(rng, array(rng, lead + (count, count)))], attrs)
+
+
+# ---- choices ----
+
+
+def group_router(rng):
+    lead, groups, size = shape_of(rng, whole(rng, 1, 2)), whole(rng, 1, 4), whole(rng, 1, 5)
+    kept = whole(rng, 1, groups)
+    scores = rng.permuted(np.linspace(-2, 2, int(np.prod(lead)) * groups * size))
+    return ms("MoEGroupRouter", [scores.reshape(lead + (groups * size,)).astype(F),
+                                 array(rng, (groups * size,), F, -0.5, 0.5)],
+              {"n_group": groups, "topk_group": kept, "group_topk": whole(rng, 1, 3),
+               "top_k": whole(rng, 1, kept * size)})
+
+
+def ngram_repeat_block(rng):
+    batch, steps, words = whole(rng, 1, 3), whole(rng, 1, 20), whole(rng, 2, 6)
+    return ms("NGramRepeatBlock",
+              [rng.integers(0, words, (batch, steps)), array(rng, (batch, words))],
+              {"ngram_size": whole(rng, 1, 4)})
+
+
+LANGUAGE = {
+    "MoE": moe, "QMoE": q_moe, "ScaledSiLU": scaled_silu, "GatedAdd": gated_add,
+    "GatedRMSNorm": gated_rms_norm, "BranchwiseRMSNorm": branchwise_rms_norm,
+    "LinearAttentionGate": linear_attention_gate, "EngramGate": engram_gate,
+    "HyperConnectionPreMix": pre_mix, "HyperConnectionPostMix": post_mix,
+    "MoEGroupRouter": group_router, "NGramRepeatBlock": ngram_repeat_block,
+}

@@ -134,6 +134,19 @@ enum ifd_onnx_contrib {
     IFD_ONNX_SKIP_GROUP_NORM
 };
 
+enum ifd_onnx_gates {
+    IFD_ONNX_BRANCHWISE_RMS_NORM,
+    IFD_ONNX_ENGRAM_GATE,
+    IFD_ONNX_GATED_ADD,
+    IFD_ONNX_GATED_RMS_NORM,
+    IFD_ONNX_GROUP_ROUTER,
+    IFD_ONNX_LINEAR_ATTENTION_GATE,
+    IFD_ONNX_NGRAM_REPEAT_BLOCK,
+    IFD_ONNX_POST_MIX,
+    IFD_ONNX_PRE_MIX,
+    IFD_ONNX_SCALED_SILU
+};
+
 enum ifd_onnx_converted {
     IFD_ONNX_CROP_AND_RESIZE,
     IFD_ONNX_INVERSE,
@@ -286,6 +299,7 @@ void ifd_onnx_recurrent(struct ifd_onnx_call *call, int which); /* enum ifd_onnx
 void ifd_onnx_microsoft(struct ifd_onnx_call *call, int which); /* enum ifd_onnx_microsoft */
 void ifd_onnx_contrib(struct ifd_onnx_call *call, int which);   /* enum ifd_onnx_contrib */
 void ifd_onnx_converted(struct ifd_onnx_call *call, int which); /* enum ifd_onnx_converted */
+void ifd_onnx_gates(struct ifd_onnx_call *call, int which);     /* enum ifd_onnx_gates */
 void ifd_onnx_former(struct ifd_onnx_call *call, int which);    /* enum ifd_onnx_former */
 void ifd_onnx_ml(struct ifd_onnx_call *call, int which);        /* enum ifd_onnx_ml */
 
