@@ -180,7 +180,30 @@ def ngram_repeat_block(rng):
               {"ngram_size": whole(rng, 1, 4)})
 
 
+# ---- attention ----
+
+
+def mixed_rotary(rng):
+    """Places in time, height and width; each turns a part of a head's numbers."""
+    batch, heads, steps, half = whole(rng, 1, 2), whole(rng, 1, 3), whole(rng, 1, 5), \
+        whole(rng, 1, 8)
+    longest, width, is_flat = steps + 3, 2 * half, bool(rng.integers(2))
+    second, third = whole(rng, 0, half // 3), whole(rng, 0, half // 3)
+    attrs = {"mrope_section": [half - second - third, second, third],
+             "mrope_layout": whole(rng, 0, 1), "interleaved": whole(rng, 0, 1)}
+    if is_flat or rng.integers(2):
+        attrs["num_heads"] = heads
+    if "num_heads" in attrs and rng.integers(2):
+        width += 2 * whole(rng, 1, 3)
+        attrs["rotary_embedding_dim"] = 2 * half
+    x = array(rng, (batch, steps, heads * width) if is_flat else (batch, heads, steps, width))
+    return ms("MRotaryEmbedding",
+              [x, rng.integers(0, longest, (3, batch, steps)), array(rng, (longest, half)),
+               array(rng, (longest, half))], attrs, pick(rng, set(), {2, 3}))
+
+
 LANGUAGE = {
+    "MRotaryEmbedding": mixed_rotary,
     "MoE": moe, "QMoE": q_moe, "ScaledSiLU": scaled_silu, "GatedAdd": gated_add,
     "GatedRMSNorm": gated_rms_norm, "BranchwiseRMSNorm": branchwise_rms_norm,
     "LinearAttentionGate": linear_attention_gate, "EngramGate": engram_gate,

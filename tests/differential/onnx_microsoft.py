@@ -433,6 +433,8 @@ def group_query(rng):
         attrs.update(do_rotary=1, rotary_interleaved=whole(rng, 0, 1))
     if rng.integers(3) == 0:
         attrs["local_window_size"] = whole(rng, 1, 3)
+    elif rng.integers(3) == 0:
+        attrs["causal"] = 0
     rotary = [array(rng, (total + 2, half)), array(rng, (total + 2, half))] \
         if "do_rotary" in attrs else []
     inputs = [array(rng, (batch, steps, heads * share * width)),
@@ -452,7 +454,8 @@ def rotary(rng):
               rng.integers(0, longest, (batch, steps)).astype(np.int64))
     return ms("RotaryEmbedding", [x, at, array(rng, (longest, width // 2)),
                                   array(rng, (longest, width // 2))],
-              {"interleaved": whole(rng, 0, 1)}, pick(rng, set(), {2, 3}))
+              {"interleaved": whole(rng, 0, 1), **pick(rng, {}, {"scale": 2.0}),
+               **pick(rng, {}, {"is_packed_batching": 1})}, pick(rng, set(), {2, 3}))
 
 
 # ---- others ----

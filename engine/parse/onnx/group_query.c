@@ -25,7 +25,8 @@ struct group {
     struct ifd_onnx_call *call;
     struct ifd_builder *b;
     int64_t n, t, heads, kv_heads, size, total, past, present;
-    uint32_t first; /* the place of query 0 of each sample: s64 [n] */
+    uint32_t first;   /* the place of query 0 of each sample: s64 [n] */
+    uint32_t lengths; /* of keys of each sample, less 1: s64 [n] */
 };
 
 static struct ifd_shape shape_of(const struct ifd_builder *b, uint32_t value)
@@ -75,10 +76,9 @@ static bool describe(struct ifd_onnx_call *call, struct group *g)
     g->present = g->total > g->past ? g->total : g->past;
     const bool is_first = g->t >= g->total; /* else the last t of each sample's keys are new */
     const int64_t each[1] = {g->n};
-    const uint32_t lengths =
-        ifd_build_reshape(b, ifd_build_cast(b, call->input[LENGTHS], IFD_S64), each, 1);
-    g->first = is_first ? ifd_build_with(b, IFD_OP_MUL, lengths, 0)
-                        : ifd_build_with(b, IFD_OP_ADD, lengths, (double)(1 - g->t));
+    g->lengths = ifd_build_reshape(b, ifd_build_cast(b, call->input[LENGTHS], IFD_S64), each, 1);
+    g->first = is_first ? ifd_build_with(b, IFD_OP_MUL, g->lengths, 0)
+                        : ifd_build_with(b, IFD_OP_ADD, g->lengths, (double)(1 - g->t));
     return b->code == IFD_OK;
 }
 
@@ -154,9 +154,11 @@ static uint32_t seen(const struct group *g)
     struct ifd_builder *b = g->b;
     const int64_t window = ifd_onnx_int(g->call, "local_window_size", -1);
     const int64_t column[4] = {g->n, 1, 1, 1}, rows[2] = {g->t, 1};
+    const bool is_causal = ifd_onnx_int(g->call, "causal", 1) != 0; /* else all see the last key */
     const uint32_t place =
-        ifd_build_binary(b, IFD_OP_ADD, ifd_build_reshape(b, ramp(b, g->t), rows, 2),
-                         ifd_build_reshape(b, g->first, column, 4));
+        is_causal ? ifd_build_binary(b, IFD_OP_ADD, ifd_build_reshape(b, ramp(b, g->t), rows, 2),
+                                     ifd_build_reshape(b, g->first, column, 4))
+                  : ifd_build_reshape(b, g->lengths, column, 4);
     const uint32_t key = ramp(b, g->present);
     uint32_t flags = ifd_onnx_compared(b, IFD_OP_LESS_EQUAL, key, place);
     if (window >= 0) {

@@ -260,7 +260,8 @@ void ifd_onnx_max_unpool(struct ifd_onnx_call *call, int unused);
 
 /* rotary.c */
 void ifd_onnx_center_crop_pad(struct ifd_onnx_call *call, int unused);
-void ifd_onnx_rotary_embedding(struct ifd_onnx_call *call, int is_microsoft);
+enum ifd_onnx_rotary { IFD_ONNX_ROTARY, IFD_ONNX_MS_ROTARY, IFD_ONNX_MIXED_ROTARY };
+void ifd_onnx_rotary_embedding(struct ifd_onnx_call *call, int which); /* enum ifd_onnx_rotary */
 
 /* random.c */
 enum ifd_onnx_random { IFD_ONNX_RANDOM_NORMAL, IFD_ONNX_RANDOM_UNIFORM, IFD_ONNX_BERNOULLI };

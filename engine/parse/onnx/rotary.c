@@ -72,20 +72,66 @@ static uint32_t angles(struct ifd_onnx_call *call, uint32_t i, uint32_t position
     return ifd_build_reshape(b, cache, dim, 4);
 }
 
-/* Inputs: x, cosines, sines, positions; of com.microsoft: x, positions, cosines, sines. */
-void ifd_onnx_rotary_embedding(struct ifd_onnx_call *call, int is_microsoft)
+/* Which of three lists of positions a column of the cache takes its rows by: sections of columns
+ * in a row, or, from the front, every third column of the second and the third. */
+static uint32_t list_of(const struct ifd_ints *sections, bool is_interleaved, int64_t column)
 {
+    if (is_interleaved) {
+        const uint32_t list = (uint32_t)(column % 3);
+        return list > 0 && column / 3 < sections->value[list] ? list : 0;
+    }
+    return column < sections->value[0]                        ? 0
+           : column < sections->value[0] + sections->value[1] ? 1
+                                                              : 2;
+}
+
+/* The same as angles() of three lists of positions [3, n, t], for a place in time and a picture. */
+static uint32_t mixed_angles(struct ifd_onnx_call *call, uint32_t i)
+{
+    struct ifd_builder *b = call->b;
+    const struct ifd_shape cache = shape_of(b, call->input[i]), at = shape_of(b, call->input[1]);
+    const int64_t columns = cache.dim[1];
+    struct ifd_ints sections = {.count = 0};
+    bool fits = ifd_onnx_ints(call, "mrope_section", &sections) && sections.count == 3 &&
+                cache.rank == 2 && at.rank == 3 && at.dim[0] == 3;
+    int64_t left = fits ? columns : 0;
+    for (uint32_t k = 0; fits && k < 3; k++) {
+        fits = sections.value[k] >= 0 && sections.value[k] <= left;
+        left -= fits ? sections.value[k] : 0;
+    }
+    float *share = fits && left == 0
+                       ? ifd_arena_take_array(b->graph->arena, (size_t)columns * 3, sizeof(*share))
+                       : NULL;
+    if (!share) {
+        return ifd_build_fail(b, IFD_INVALID, "sections of angles %s at positions %s",
+                              ifd_shape_text(&cache).s, ifd_shape_text(&at).s);
+    }
+    const bool is_interleaved = ifd_onnx_int(call, "mrope_layout", 0) != 0;
+    for (int64_t column = 0; column < columns; column++) {
+        for (uint32_t k = 0; k < 3; k++) {
+            share[k * columns + column] = list_of(&sections, is_interleaved, column) == k;
+        }
+    }
+    const uint32_t pick[2] = {call->input[i], call->input[1]};
+    const struct ifd_ints lists = {.count = 1, .value = {0}};
+    const uint32_t rows = ifd_build_node(b, IFD_OP_GATHER, pick, 2, NULL, NULL);
+    const uint32_t shares = ifd_onnx_floats(b, share, (const int64_t[]){3, 1, 1, columns}, 4);
+    const uint32_t sum = ifd_build_reduce(
+        b, IFD_OP_REDUCE_SUM, ifd_build_binary(b, IFD_OP_MUL, rows, shares), &lists, false);
+    return ifd_build_reshape(b, sum, (const int64_t[]){at.dim[1], at.dim[2], 1, columns}, 4);
+}
+
+/* Inputs: x, cosines, sines, positions; of com.microsoft: x, positions, cosines, sines. Attributes
+ * "scale" and "is_packed_batching" mean nothing to ONNX Runtime's code for processors. */
+void ifd_onnx_rotary_embedding(struct ifd_onnx_call *call, int which)
+{
+    const bool is_microsoft = which != IFD_ONNX_ROTARY, is_mixed = which == IFD_ONNX_MIXED_ROTARY;
     struct ifd_builder *b = call->b;
     const struct ifd_shape given = shape_of(b, call->input[0]);
     const uint32_t cosines = is_microsoft ? 2 : 1;
     const int64_t turned_size = ifd_onnx_int(call, "rotary_embedding_dim", 0);
     int64_t heads = ifd_onnx_int(call, "num_heads", 0);
     uint32_t x = call->input[0];
-    if (is_microsoft &&
-        (ifd_onnx_f32(call, "scale", 1) != 1 || ifd_onnx_int(call, "is_packed_batching", 0) != 0)) {
-        ifd_build_fail(b, IFD_UNSUPPORTED, "attribute \"scale\" or \"is_packed_batching\"");
-        return;
-    }
     if (is_microsoft && heads == 0 && turned_size == 0 && given.rank == 3) {
         const struct ifd_shape cache = shape_of(b, call->input[cosines]);
         heads = cache.rank == 2 && cache.dim[1] > 0 ? given.dim[2] / (2 * cache.dim[1]) : 0;
@@ -107,11 +153,15 @@ void ifd_onnx_rotary_embedding(struct ifd_onnx_call *call, int is_microsoft)
                        (long long)s.dim[3]);
         return;
     }
-    const uint32_t positions =
-        is_microsoft ? positions_of(b, call->input[1], s.dim[1]) : ifd_onnx_input(call, 3);
-    uint32_t y = ifd_onnx_turned(
-        b, size < s.dim[3] ? ifd_build_cut(b, x, 3, 0, size) : x, angles(call, cosines, positions),
-        angles(call, cosines + 1, positions), ifd_onnx_int(call, "interleaved", 0) != 0);
+    const uint32_t positions = is_mixed       ? IFD_NONE
+                               : is_microsoft ? positions_of(b, call->input[1], s.dim[1])
+                                              : ifd_onnx_input(call, 3);
+    uint32_t by[2];
+    for (uint32_t i = 0; i < 2; i++) {
+        by[i] = is_mixed ? mixed_angles(call, cosines + i) : angles(call, cosines + i, positions);
+    }
+    uint32_t y = ifd_onnx_turned(b, size < s.dim[3] ? ifd_build_cut(b, x, 3, 0, size) : x, by[0],
+                                 by[1], ifd_onnx_int(call, "interleaved", 0) != 0);
     if (size < s.dim[3]) {
         y = concat(b, y, ifd_build_cut(b, x, 3, size, s.dim[3] - size), 3);
     }
