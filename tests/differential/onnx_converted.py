@@ -2,7 +2,7 @@
 ai.onnx has none, and those that ai.onnx had on trial before opset 7."""
 import numpy as np
 
-from onnx_cases import Case, F, array, axis_of, pick, shape_of
+from onnx_cases import Case, F, array, axis_of, conv_transpose, pick, shape_of
 from onnx_microsoft import ms
 from onnx_rare import ANY, whole
 
@@ -102,7 +102,17 @@ def dynamic_slice(rng):
                 constants={1, 2, 3}, opset=9, is_fixed=True)
 
 
+
+def transposed_with_pads(rng):
+    """The padding is an input, in front of the bias."""
+    case = conv_transpose(rng)
+    x, weights, *bias = case.inputs
+    kernel = case.attrs["kernel_shape"]
+    pads = np.array(case.attrs.pop("pads", [0] * 2 * len(kernel)), np.int64)
+    return ms("ConvTransposeWithDynamicPads", [x, weights, pads, *bias], case.attrs, {1, 2, 3})
+
 CONVERTED = {
+    "ConvTransposeWithDynamicPads": transposed_with_pads,
     "CropAndResize": crop_and_resize, "Resize of a region": resize_region, "Inverse": inverse,
     "MatMulInteger16": matmul_16, "MurmurHash3": murmur_hash, "UnfoldTensor": unfold,
     "Unique of com.microsoft": unique,

@@ -329,6 +329,33 @@ static uint32_t transposed(struct ifd_onnx_call *call, uint32_t x, uint32_t filt
                               : general_transposed(call, x, filter, bias, &t);
 }
 
+#define ATTRS_MAX 8
+
+/* Padding is an input, in front of the bias. */
+static uint32_t transposed_with_pads(struct ifd_onnx_call *call)
+{
+    struct ifd_builder *b = call->b;
+    const uint32_t given = ifd_onnx_input(call, 2);
+    struct ifd_ints pads = {.count = 0};
+    struct ifd_onnx_attr attrs[ATTRS_MAX + 1] = {{.i = 0}};
+    struct ifd_onnx_node node = *call->node;
+    struct ifd_onnx_call inner = *call;
+    if (node.attr_count > ATTRS_MAX) {
+        return ifd_build_fail(b, IFD_INVALID, "%u attributes", node.attr_count);
+    }
+    for (uint32_t i = 0; i < node.attr_count; i++) {
+        attrs[i] = node.attr[i];
+    }
+    if (given != IFD_NONE) {
+        pads = ifd_build_ints_of(b, given, "the padding");
+        attrs[node.attr_count++] = (struct ifd_onnx_attr){
+            .name = {.data = "pads", .size = 4}, .ints = pads.value, .int_count = pads.count};
+    }
+    node.attr = attrs;
+    inner.node = &node;
+    return transposed(&inner, call->input[0], call->input[1], ifd_onnx_input(call, 3));
+}
+
 /* ---- products ---- */
 
 uint32_t ifd_onnx_product(struct ifd_onnx_call *call)
@@ -356,6 +383,8 @@ static uint32_t layer(struct ifd_onnx_call *call, enum ifd_onnx_layer which)
         return ifd_onnx_convolve(call, x, call->input[1], ifd_onnx_input(call, 2), NULL);
     case IFD_ONNX_CONV_TRANSPOSE:
         return transposed(call, x, call->input[1], ifd_onnx_input(call, 2));
+    case IFD_ONNX_CONV_TRANSPOSE_WITH_PADS:
+        return transposed_with_pads(call);
     case IFD_ONNX_GEMM:
         return ifd_onnx_product(call);
     case IFD_ONNX_MATMUL:

@@ -92,6 +92,8 @@ static const char *advice(const struct missing *m)
         "; ONNX Runtime saved this file for one kind of CPU, save it with ORT_ENABLE_EXTENDED";
     static const char of_map[] =
         "; a request has tensors, no maps: convert what follows, and send its columns";
+    static const char of_cache[] =
+        "; its caches are inputs and outputs in one place, export with GroupQueryAttention";
     static const char of_search[] = "; export the decoder alone, and let the client search";
     static const struct {
         const char *domain, *op, *advice; /* op NULL: any */
@@ -100,8 +102,10 @@ static const char *advice(const struct missing *m)
         {"ai.onnx.ml", "CastMap", of_map},
         {"ai.onnx.ml", "DictVectorizer", of_map},
         {"com.microsoft", "BeamSearch", of_search},
+        {"com.microsoft", "DecoderMaskedMultiHeadAttention", of_cache},
         {"com.microsoft", "GreedySearch", of_search},
         {"com.microsoft", "Sampling", of_search},
+        {"com.microsoft", "SparseAttention", of_cache},
         {"com.microsoft", "WhisperBeamSearch", of_search},
     };
     for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {

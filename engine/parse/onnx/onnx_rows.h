@@ -173,7 +173,15 @@ enum ifd_onnx_ml {
     IFD_ONNX_SCALER,
     IFD_ONNX_ZIP_MAP
 };
-enum ifd_onnx_layer { IFD_ONNX_CONV, IFD_ONNX_CONV_TRANSPOSE, IFD_ONNX_GEMM, IFD_ONNX_MATMUL };
+
+enum ifd_onnx_layer {
+    IFD_ONNX_CONV,
+    IFD_ONNX_CONV_TRANSPOSE,
+    IFD_ONNX_CONV_TRANSPOSE_WITH_PADS,
+    IFD_ONNX_GEMM,
+    IFD_ONNX_MATMUL
+};
+
 enum ifd_onnx_recurrent { IFD_ONNX_LSTM, IFD_ONNX_GRU, IFD_ONNX_RNN, IFD_ONNX_DYNAMIC_LSTM };
 
 /* ---- functions ---- */

@@ -228,6 +228,8 @@ static const struct ifd_onnx_rule rules[] = {
     {MS, "BranchwiseRMSNorm", 1, 2, 1, ifd_onnx_gates, IFD_ONNX_BRANCHWISE_RMS_NORM},
     {MS, "CDist", 2, 2, 1, ifd_onnx_microsoft, IFD_ONNX_CDIST},
     {MS, "CausalConvWithState", 2, 4, 2, ifd_onnx_causal_conv, 0},
+    {MS, "ConvTransposeWithDynamicPads", 2, 4, 1, ifd_onnx_layer,
+     IFD_ONNX_CONV_TRANSPOSE_WITH_PADS},
     {MS, "CropAndResize", 4, 4, 1, ifd_onnx_converted, IFD_ONNX_CROP_AND_RESIZE},
     {MS, "DequantizeLinear", 2, 3, 1, ifd_onnx_quantized, IFD_ONNX_DEQUANTIZE},
     {MS, "DynamicQuantizeLSTM", 3, 12, 3, ifd_onnx_recurrent, IFD_ONNX_DYNAMIC_LSTM},

@@ -327,6 +327,8 @@ static void what_cannot_be_served_says_what_to_do(void)
         {"CastMap", "ai.onnx.ml",
          "a request has tensors, no maps: convert what follows, and send its columns"},
         {"BeamSearch", "com.microsoft", "export the decoder alone, and let the client search"},
+        {"SparseAttention", "com.microsoft",
+         "its caches are inputs and outputs in one place, export with GroupQueryAttention"},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct message search = node(cases[i].op, "x", NULL, "z"), g = small("Relu", false);
