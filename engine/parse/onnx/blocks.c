@@ -123,9 +123,10 @@ uint32_t ifd_onnx_unpacked_experts(struct ifd_onnx_call *call, uint32_t i, uint3
                                    uint32_t layer)
 {
     struct ifd_builder *b = call->b;
-    const struct ifd_desc given = *ifd_build_desc(b, call->input[i]);
-    const uint32_t scale = ifd_onnx_input(call, i + 1), zero_value = ifd_onnx_input(call, zero);
-    const struct ifd_bytes packed = ifd_build_content(b, call->input[i]),
+    const uint32_t weights = ifd_onnx_input(call, i), scale = ifd_onnx_input(call, i + 1),
+                   zero_value = ifd_onnx_input(call, zero);
+    const struct ifd_desc given = *ifd_build_desc(b, weights);
+    const struct ifd_bytes packed = ifd_build_content(b, weights),
                            scales = ifd_build_content(b, scale),
                            zeros = ifd_build_content(b, zero_value);
     const int64_t bits =

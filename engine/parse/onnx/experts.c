@@ -170,7 +170,8 @@ static bool describe(struct ifd_onnx_call *call, const struct layout *layout, st
     }
     const int64_t chosen = ifd_onnx_int(call, "k", 1);
     bool fits = (x.rank == 2 || x.rank == 3) && r.rank == 2 && r.dim[0] == tokens && chosen >= 1 &&
-                chosen <= r.dim[1] && tokens > 0 && ifd_onnx_int(call, "use_sparse_mixer", 0) == 0;
+                chosen <= r.dim[1] && r.dim[1] <= INT32_MAX && tokens > 0 &&
+                ifd_onnx_int(call, "use_sparse_mixer", 0) == 0;
     for (uint32_t i = layout->third; i < call->input_count; i++) {
         const bool is_known = i == layout->own_shares || (i >= layout->zeros && i < layout->limit);
         fits = fits && (is_known || call->input[i] == IFD_NONE);
@@ -216,7 +217,7 @@ void ifd_onnx_experts(struct ifd_onnx_call *call, int is_quantized)
         const uint32_t at = e.layout->weights[i];
         const uint32_t weights =
             is_quantized ? ifd_onnx_unpacked_experts(call, at, e.layout->zeros + i, i + 1)
-                         : call->input[at];
+                         : ifd_onnx_input(call, at);
         y = layer(&e, y, weights, i);
         y = i == 0 ? activated(call, y) : y;
     }

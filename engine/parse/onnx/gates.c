@@ -278,35 +278,35 @@ static uint32_t ngram_repeat_block(struct ifd_onnx_call *call)
         return refuse(call, "n-grams");
     }
     const int64_t count = ids.dim[1] - size + 1; /* of n-grams */
-    if (count < 1 || s.dim[0] < 1) {
+    if (count < 1 || s.dim[0] < 1 || s.dim[1] < 1) {
         return ifd_build_reshape(b, call->input[1], s.dim, 2);
     }
     const struct ifd_desc flag = {.dtype = IFD_BOOL};
-    const uint32_t open = ifd_build_number(b, IFD_F32, HUGE_VAL);
-    const uint32_t shut = ifd_build_number(b, IFD_F32, -HUGE_VAL);
-    const struct ifd_broadcast_to_attrs all = {.shape = {.count = 2, .value = {ids.dim[0], count}}};
-    uint32_t meets = IFD_NONE;
+    const uint32_t none = ifd_build_number(b, IFD_S64, 0);
+    const uint32_t words =
+        ifd_build_cast(b, ifd_build_cut(b, call->input[0], 1, size - 1, count), IFD_S64);
+    const uint32_t within[2] = {
+        ifd_onnx_compared(b, IFD_OP_GREATER_EQUAL, words, none),
+        ifd_onnx_compared(b, IFD_OP_LESS, words, ifd_build_number(b, IFD_S64, (double)s.dim[1]))};
+    const uint32_t are_words = ifd_build_node(b, IFD_OP_LOGICAL_AND, within, 2, &flag, NULL);
+    uint32_t shuts = are_words;
     for (int64_t i = 0; i + 1 < size && b->code == IFD_OK; i++) {
-        const uint32_t now =
-            ifd_onnx_compared(b, IFD_OP_EQUAL, ifd_build_cut(b, call->input[0], 1, i, count),
-                              ifd_build_cut(b, call->input[0], 1, count + i, 1));
-        meets = meets == IFD_NONE ? now
-                                  : ifd_build_node(b, IFD_OP_LOGICAL_AND,
-                                                   (const uint32_t[]){meets, now}, 2, &flag, NULL);
+        const uint32_t both[2] = {
+            shuts, ifd_onnx_compared(b, IFD_OP_EQUAL, ifd_build_cut(b, call->input[0], 1, i, count),
+                                     ifd_build_cut(b, call->input[0], 1, count + i, 1))};
+        shuts = ifd_build_node(b, IFD_OP_LOGICAL_AND, both, 2, &flag, NULL);
     }
-    const uint32_t bound = meets == IFD_NONE
-                               ? ifd_build_node(b, IFD_OP_BROADCAST_TO, &shut, 1, NULL, &all)
-                               : ifd_onnx_selected(b, meets, shut, open);
-    const uint32_t bounds[3] = {ifd_build_number(b, IFD_S64, 0),
+    const uint32_t bound = ifd_onnx_selected(b, shuts, ifd_build_number(b, IFD_F32, -HUGE_VAL),
+                                             ifd_build_number(b, IFD_F32, HUGE_VAL));
+    const uint32_t bounds[3] = {none,
                                 ifd_build_number(b, IFD_S64, (double)s.dim[0] * (double)s.dim[1]),
                                 ifd_build_number(b, IFD_S64, (double)s.dim[1])};
     const int64_t column[2] = {s.dim[0], 1}, list[1] = {-1};
     const uint32_t rows =
         ifd_build_reshape(b, ifd_build_node(b, IFD_OP_RANGE, bounds, 3, NULL, NULL), column, 2);
-    const uint32_t words =
-        ifd_build_cast(b, ifd_build_cut(b, call->input[0], 1, size - 1, count), IFD_S64);
+    const uint32_t at = add(b, ifd_onnx_selected(b, are_words, words, none), rows);
     const uint32_t input[3] = {ifd_build_reshape(b, call->input[1], list, 1),
-                               ifd_build_reshape(b, add(b, words, rows), list, 1),
+                               ifd_build_reshape(b, at, list, 1),
                                ifd_build_reshape(b, bound, list, 1)};
     const struct ifd_scatter_rows_attrs least = {.mode = IFD_SCATTER_MIN};
     return ifd_build_reshape(b, ifd_build_node(b, IFD_OP_SCATTER_ROWS, input, 3, NULL, &least),

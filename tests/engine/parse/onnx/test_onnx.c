@@ -1255,6 +1255,28 @@ static void linear_attention_has_a_query_for_each_key(void)
     }
 }
 
+/* x [2,3], shares of three experts, weights of one layer: those of the second are missing. */
+static void experts_have_weights_of_two_layers(void)
+{
+    static const char *const ops[] = {"MoE", "QMoE"};
+    for (size_t i = 0; i < 2; i++) {
+        struct message g = {.size = 0}, n = node(ops[i], "x", "r", "y");
+        const struct message x = port("x", 1, two_by_three), r = port("r", 1, two_by_three),
+                             w = port("w", 1, (const int64_t[]){3, 3, 3, 0}),
+                             y = port("y", 1, two_by_three);
+        text(&n, 1, "w");
+        text(&n, 7, "com.microsoft");
+        inner(&g, 1, &n);
+        inner(&g, 11, &x);
+        inner(&g, 11, &r);
+        inner(&g, 11, &w);
+        inner(&g, 12, &y);
+        const struct message m = model(&g, 17);
+        expect_refused(&m, i == 0 ? IFD_CORRUPT : IFD_UNSUPPORTED,
+                       i == 0 ? "weights of shape []" : "weights [3,3,3] of 4 bits");
+    }
+}
+
 /* Of any inputs and outputs; a list ends with NULL. */
 static void add_node(struct message *g, const char *op, const char *const *in,
                      const char *const *out, int64_t to)
@@ -1394,6 +1416,7 @@ int main(int argc, char **argv)
         T(places_far_outside_of_volumes_have_zeros),
         T(kernels_of_machines_have_a_known_name),
         T(linear_attention_has_a_query_for_each_key),
+        T(experts_have_weights_of_two_layers),
         T(scales_of_dynamic_products_may_have_more_dimensions),
         T(varints_end_at_64_bits),
         T(functions_of_recurrent_layers_are_known_and_have_their_numbers),
