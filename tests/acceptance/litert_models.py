@@ -289,14 +289,18 @@ def variable(graph, name):
     return handle
 
 
-def begin(model, values):
-    """Variables begin with these values, which a subgraph assigns once."""
+def beginning(model, values):
+    """Gives a function that adds to a graph: variables begin with these values, which a subgraph
+    assigns once."""
     graph = model.graph()
     for name, value in values.items():
         graph.op(B.ASSIGN_VARIABLE, [variable(graph, name), value], [])
-    index = len(model.model.subgraphs) - 1
-    made = options(schema.CallOnceOptionsT, initSubgraphIndex=index)
-    model.first.op(B.CALL_ONCE, [], [], O.CallOnceOptions, made)
+    made = options(schema.CallOnceOptionsT, initSubgraphIndex=len(model.model.subgraphs) - 1)
+    return lambda g: g.op(B.CALL_ONCE, [], [], O.CallOnceOptions, made)
+
+
+def begin(model, values):
+    beginning(model, values)(model.first)
 
 
 @stateful

@@ -1,8 +1,8 @@
 """Models with variables in which data decides sizes: each becomes several graphs, which hand the
 variables on. They are listed in MODELS and STATES of litert_models.py."""
 
-from litert_models import (B, Flow, Model, O, Tensor, begin, condition_of, constant,
-                           ints, keep, options, positive, real, schema, state,
+from litert_models import (B, Flow, Model, O, Tensor, begin, beginning, condition_of,
+                           constant, ints, keep, options, positive, real, schema, state,
                            stateful, variable)
 
 
@@ -123,15 +123,62 @@ def state_in_a_branch():
 
 
 @stateful
+def state_begins_behind_a_cut():
+    """v += the sum of the elements above 0; nothing names v before that is known."""
+    m = Model()
+    x, y = real(6), Tensor("f32", [1])
+    m.first.ports([x], [y])
+    begins = beginning(m, {"v": constant(1), "unread": constant(2)})
+    total = total_of(m.first, found(m.first, x, [6]))
+    begins(m.first)
+    m.first.op(B.ADD, [read(m.first, "v", [1]), total], [y], O.AddOptions, schema.AddOptionsT())
+    assign(m.first, "v", y)
+    return m
+
+
+@stateful
+def state_begins_in_a_branch():
+    """v += x if the sum of x is above 0, where v begins, else 2 x."""
+    m, shape = Flow(), [5]
+    x, y = real(5), Tensor("f32", [5])
+    m.first.ports([x], [y])
+    begins = beginning(m, {"v": constant(5)})
+    a, b, c, d = (Tensor("f32", shape) for _ in range(4))
+
+    def adds(g):
+        begins(g)
+        g.op(B.ADD, [a, read(g, "v", shape)], [b], O.AddOptions, schema.AddOptionsT())
+        assign(g, "v", b)
+
+    bodies = m.body([a], [b], adds), m.body([c], [d], lambda g: g.op(
+        B.ADD, [c, c], [d], O.AddOptions, schema.AddOptionsT()))
+    m.branch(condition_of(m, x, shape), [x], [y], bodies)
+    return m
+
+
+@stateful
 def state_in_a_subgraph():
+    return changed_in_a_subgraph(False)
+
+
+@stateful
+def state_begins_in_a_subgraph():
+    return changed_in_a_subgraph(True)
+
+
+def changed_in_a_subgraph(begins_there):
     """Written in front of the cut and behind it, in one subgraph: v += x, v += its positives."""
     m = Flow()
     x, y = real(4), Tensor("f32", [4])
     m.first.ports([x], [y])
-    begin(m, {"v": constant(4)})
+    begins = beginning(m, {"v": constant(4)})
+    if not begins_there:
+        begins(m.first)
     a, b = Tensor("f32", [4]), Tensor("f32", [4])
 
     def fill(g):
+        if begins_there:
+            begins(g)
         assign(g, "v", add(g, a, read(g, "v", [4]), [4]))
         total = total_of(g, found(g, read(g, "v", [4]), [4]))
         g.op(B.ADD, [read(g, "v", [4]), total], [b], O.AddOptions, schema.AddOptionsT())

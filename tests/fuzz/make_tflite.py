@@ -762,6 +762,17 @@ def hashtables_behind_a_cut():
 
 
 @good
+def hashtables_of_a_call_behind_a_cut():
+    """The same, where CALL_ONCE stands in a subgraph."""
+    m = hashtables_behind_a_cut()
+    g = Subgraph(m)
+    g.graph["operators"].append(m.graph["operators"][1])
+    m.graph["operators"][1] = m.op("CALL", [], [], "Call", {"subgraph": 2})
+    m.graph["operators"].pop()
+    return m
+
+
+@good
 def hashtable_in_branch():
     """y = 5 if c, else 7. Each branch fills the table."""
     m = branches(None)
@@ -1536,10 +1547,8 @@ def hashtable_keys(m):
 
 @bad("hashtables_behind_a_cut")
 def cut_behind_tables_of_a_call(m):
-    """What a subgraph fills is not filled again behind the cut."""
-    g = Subgraph(m)
-    g.graph["operators"].append(m.graph["operators"][1])
-    m.graph["operators"][1] = m.op("CALL", [], [], "Call", {"subgraph": 2})
+    """What a subgraph fills is not filled again behind the cut, but for that of CALL_ONCE."""
+    m.graph["operators"][1] = m.op("CALL", [], [], "Call", {"subgraph": 1})
     m.graph["operators"].pop()
 
 

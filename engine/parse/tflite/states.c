@@ -119,8 +119,7 @@ enum ifd_code ifd_tflite_resume_variable(struct ifd_tflite_build *b, uint64_t id
     }
     if (v->initial == IFD_NONE) {
         return ifd_fail(b->err, IFD_UNSUPPORTED,
-                        "variable " NAME_FORMAT
-                        " begins in a subgraph, in front of a place where data decides sizes",
+                        "variable " NAME_FORMAT " is kept before anything is assigned to it",
                         v->name);
     }
     v->like = b->graph->value[v->initial].desc;

@@ -193,25 +193,14 @@ static enum ifd_code set_ports(struct ifd_tflite_build *b, const uint32_t *outpu
     return ifd_graph_set_io(b->graph, value, inputs + given, all_outputs, outputs + states, b->err);
 }
 
-/* What CALL_ONCE did in front of the cut: tables are not among the values that go on. */
-static enum ifd_code resume(struct ifd_tflite_build *b)
-{
-    enum ifd_code code = ifd_tflite_find_variables(b);
-    for (uint32_t i = 0; code == IFD_OK && i < b->options->resume->node; i++) {
-        code = ifd_tflite_is_once(b, i) ? ifd_tflite_build_variable(b, i) : IFD_OK;
-    }
-    return code == IFD_OK ? ifd_tflite_take_resumed(b) : code;
-}
-
 /* Of the whole model, or of what follows behind a cut. */
 static enum ifd_code begin_graph(struct ifd_tflite_build *b)
 {
-    if (b->options->resume) {
-        return resume(b);
-    }
-    enum ifd_code code = find_inputs(b);
-    code = code == IFD_OK ? build_inputs(b) : code;
-    return code == IFD_OK ? ifd_tflite_find_variables(b) : code;
+    const bool resumes = b->options->resume != NULL;
+    enum ifd_code code = resumes ? IFD_OK : find_inputs(b);
+    code = code == IFD_OK && !resumes ? build_inputs(b) : code;
+    code = code == IFD_OK ? ifd_tflite_find_variables(b) : code;
+    return code == IFD_OK && resumes ? ifd_tflite_take_resumed(b) : code;
 }
 
 static enum ifd_code end_graph(struct ifd_tflite_build *b)

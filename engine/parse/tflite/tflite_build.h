@@ -58,7 +58,7 @@ struct ifd_tflite_build {
     bool *is_initialized;           /* per subgraph that CALL_ONCE names */
     /* Content that only a run finds (cut.c). */
     struct ifd_tflite_table *table; /* a list by next */
-    bool fills_tables;              /* others than the model's CALL_ONCE, repeated behind a cut */
+    bool fills_tables;              /* outside of CALL_ONCE, which is repeated behind a cut */
     uint32_t node;                  /* of the model's subgraph, that is being built */
     uint32_t wanted;                /* value whose content nobody knows yet, or IFD_NONE */
     uint32_t asked;                 /* questions of the node so far, in subgraphs */
@@ -128,8 +128,6 @@ IFD_NODISCARD enum ifd_code ifd_tflite_add_constant(struct ifd_tflite_build *b, 
 IFD_NODISCARD enum ifd_code ifd_tflite_find_variables(struct ifd_tflite_build *b);
 /** Is operator index of the subgraph one on variables? (variables.c) */
 bool ifd_tflite_is_variable(const struct ifd_tflite_build *b, uint32_t index);
-/** Does it run a subgraph once? (variables.c) */
-bool ifd_tflite_is_once(const struct ifd_tflite_build *b, uint32_t index);
 /** Builds it. (variables.c) */
 IFD_NODISCARD enum ifd_code ifd_tflite_build_variable(struct ifd_tflite_build *b, uint32_t index);
 /** Value of a variable tensor at this point; of another tensor its value. (variables.c) */

@@ -36,11 +36,6 @@ bool ifd_tflite_is_variable(const struct ifd_tflite_build *b, uint32_t index)
            builtin == ASSIGN_VARIABLE;
 }
 
-bool ifd_tflite_is_once(const struct ifd_tflite_build *b, uint32_t index)
-{
-    return builtin_of(b, &b->g->op[index]) == CALL_ONCE;
-}
-
 /* ---- the list ---- */
 
 static enum ifd_code add(struct ifd_tflite_build *b, const struct ifd_tflite_variable *variable,
@@ -158,38 +153,6 @@ static void list_callees(const struct ifd_tflite_build *b, const struct ifd_tfli
             }
         }
     }
-}
-
-enum ifd_code ifd_tflite_find_variables(struct ifd_tflite_build *b)
-{
-    const struct ifd_tflite_model *model = b->model;
-    uint32_t tensors = 0;
-    for (uint32_t i = 0; i < model->subgraph_count; i++) {
-        const uint32_t count = model->subgraph[i].tensor_count;
-        tensors = count > tensors ? count : tensors;
-    }
-    uint32_t *handle = ifd_arena_take_array(b->scratch, tensors, sizeof(*handle));
-    uint32_t *list = ifd_arena_take_array(b->scratch, model->subgraph_count, sizeof(*list));
-    bool *is_listed = ifd_arena_take_array(b->scratch, model->subgraph_count, sizeof(*is_listed));
-    b->is_initialized =
-        ifd_arena_take_array(b->scratch, model->subgraph_count, sizeof(*b->is_initialized));
-    if (!handle || !list || !is_listed || !b->is_initialized) {
-        return ifd_arena_fail(b->scratch, tensors * sizeof(*handle), b->err);
-    }
-    bool writes_any = false;
-    enum ifd_code code = IFD_OK;
-    uint32_t count = 1;
-    list[0] = (uint32_t)(b->g - model->subgraph); /* the model */
-    is_listed[list[0]] = true;
-    for (uint32_t i = 0; code == IFD_OK && i < count; i++) {
-        const struct ifd_tflite_subgraph *g = &model->subgraph[list[i]];
-        list_callees(b, g, is_listed, list, &count);
-        code = note_writes(b, g, handle, &writes_any);
-    }
-    for (uint32_t i = 0; writes_any && i < b->variable_count; i++) {
-        b->variable[i].is_assigned = true;
-    }
-    return code;
 }
 
 /* ---- values ---- */
@@ -402,15 +365,6 @@ static enum ifd_code build_once(struct ifd_tflite_build *b, const struct ifd_tfl
         return code;
     }
     b->is_initialized[subgraph] = true;
-    for (uint32_t i = 0; i < b->variable_count && b->resumed; i++) {
-        if (b->variable[i].now != IFD_NONE && !b->variable[i].subgraph) {
-            return ifd_fail(b->err, IFD_UNSUPPORTED,
-                            "it begins variable " NAME_FORMAT
-                            " behind a place where data decides sizes",
-                            b->variable[i].name);
-        }
-    }
-    b->fills_tables = b->fills_tables || (b->table && b->depth > 0 && !was_initializing);
     for (uint32_t i = 0; i < b->variable_count; i++) {
         struct ifd_tflite_variable *v = &b->variable[i];
         if (!v->subgraph && v->given == IFD_NONE && v->now != IFD_NONE) {
@@ -419,6 +373,25 @@ static enum ifd_code build_once(struct ifd_tflite_build *b, const struct ifd_tfl
         }
     }
     return code;
+}
+
+/* Every CALL_ONCE that the model can reach, wherever it stands: it has no inputs, and behind a cut
+ * nobody would know what those in front of it did. */
+static enum ifd_code begin_variables(struct ifd_tflite_build *b, const uint32_t *subgraph,
+                                     uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        const struct ifd_tflite_subgraph *g = &b->model->subgraph[subgraph[i]];
+        for (uint32_t n = 0; n < g->op_count; n++) {
+            const bool is_once = builtin_of(b, &g->op[n]) == CALL_ONCE;
+            const enum ifd_code code = is_once ? build_once(b, &g->op[n]) : IFD_OK;
+            if (code != IFD_OK) {
+                ifd_err_prefix(b->err, "CALL_ONCE (subgraph %u, node %u)", subgraph[i], n);
+                return code;
+            }
+        }
+    }
+    return IFD_OK;
 }
 
 enum ifd_code ifd_tflite_build_variable(struct ifd_tflite_build *b, uint32_t index)
@@ -434,4 +407,36 @@ enum ifd_code ifd_tflite_build_variable(struct ifd_tflite_build *b, uint32_t ind
     default:
         return build_once(b, op);
     }
+}
+
+enum ifd_code ifd_tflite_find_variables(struct ifd_tflite_build *b)
+{
+    const struct ifd_tflite_model *model = b->model;
+    uint32_t tensors = 0;
+    for (uint32_t i = 0; i < model->subgraph_count; i++) {
+        const uint32_t count = model->subgraph[i].tensor_count;
+        tensors = count > tensors ? count : tensors;
+    }
+    uint32_t *handle = ifd_arena_take_array(b->scratch, tensors, sizeof(*handle));
+    uint32_t *list = ifd_arena_take_array(b->scratch, model->subgraph_count, sizeof(*list));
+    bool *is_listed = ifd_arena_take_array(b->scratch, model->subgraph_count, sizeof(*is_listed));
+    b->is_initialized =
+        ifd_arena_take_array(b->scratch, model->subgraph_count, sizeof(*b->is_initialized));
+    if (!handle || !list || !is_listed || !b->is_initialized) {
+        return ifd_arena_fail(b->scratch, tensors * sizeof(*handle), b->err);
+    }
+    bool writes_any = false;
+    enum ifd_code code = IFD_OK;
+    uint32_t count = 1;
+    list[0] = (uint32_t)(b->g - model->subgraph); /* the model */
+    is_listed[list[0]] = true;
+    for (uint32_t i = 0; code == IFD_OK && i < count; i++) {
+        const struct ifd_tflite_subgraph *g = &model->subgraph[list[i]];
+        list_callees(b, g, is_listed, list, &count);
+        code = note_writes(b, g, handle, &writes_any);
+    }
+    for (uint32_t i = 0; writes_any && i < b->variable_count; i++) {
+        b->variable[i].is_assigned = true;
+    }
+    return code == IFD_OK ? begin_variables(b, list, count) : code;
 }

@@ -190,17 +190,23 @@ static void loops_find_as_much_as_the_data_has(void)
     model_file_end(&f);
 }
 
-/* Of hashtables_behind_a_cut: 50 for element 0, 70 for element 1, unless it is 0. */
-static void handles_name_the_same_table_behind_a_cut(void)
+/* 50 for element 0, 70 for element 1, unless it is 0. */
+static void find_behind_a_cut(const char *path)
 {
     static const float x[2] = {0, 1};
     struct model_file f;
-    model_file_begin(&f, TFLITE "good_hashtables_behind_a_cut.tflite", NULL);
+    model_file_begin(&f, path, NULL);
     f.in[0] = tensor(IFD_F32, SHAPE(2), x, sizeof(x));
     REQUIRE_OK(model_file_run(&f), &f.err);
     EXPECT(ifd_shape_equal(&f.out[0].shape, &SHAPE(1, 1)));
     EXPECT_INT(((const int64_t *)f.out[0].data)[0], 70);
     model_file_end(&f);
+}
+
+static void handles_name_the_same_table_behind_a_cut(void)
+{
+    find_behind_a_cut(TFLITE "good_hashtables_behind_a_cut.tflite");
+    find_behind_a_cut(TFLITE "good_hashtables_of_a_call_behind_a_cut.tflite");
 }
 
 /* Of hashtable_in_branch: y = 5 if c, else 7. */
