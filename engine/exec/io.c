@@ -290,8 +290,12 @@ void ifd_io_bind(struct ifd_instance *instance, const struct ifd_executable *exe
     const struct ifd_model_info *info = instance->info;
     const struct ifd_plan *plan = &executable->plan;
     for (uint32_t i = 0; i < info->input_count; i++) {
-        instance->input[i] = bind_input(callers, chunk, i, ifd_port_sample_bytes(&info->input[i]),
-                                        instance->arena + plan->value[plan->input[i]].offset);
+        const struct ifd_plan_value *value = &plan->value[plan->input[i]];
+        uint8_t *place = instance->arena + value->offset;
+        instance->input[i] =
+            value->bytes > 0
+                ? bind_input(callers, chunk, i, ifd_port_sample_bytes(&info->input[i]), place)
+                : place;
     }
     for (uint32_t i = 0; i < info->output_count; i++) {
         instance->output[i] =

@@ -119,6 +119,7 @@ static enum ifd_code add_value(struct ifd_plan *plan, const struct ifd_value *va
     return IFD_OK;
 }
 
+/* One that nobody reads has no room: a part of a model that data divides hands such inputs on. */
 static enum ifd_code add_inputs(const struct ifd_graph *graph, struct ifd_lives *lives,
                                 struct ifd_plan *plan, struct ifd_err *err)
 {
@@ -131,6 +132,9 @@ static enum ifd_code add_inputs(const struct ifd_graph *graph, struct ifd_lives 
             return code;
         }
         plan->input[i] = life->plan_value;
+        if (!lives->is_used[v] && !lives->is_output[v]) {
+            plan->value[life->plan_value].bytes = 0;
+        }
     }
     return IFD_OK;
 }

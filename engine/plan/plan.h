@@ -21,7 +21,7 @@ struct ifd_graph;
  *  others. A value of the graph that is in several memories is one of these in each. */
 struct ifd_plan_value {
     const char *name; /* lives as long as the model */
-    size_t bytes;
+    size_t bytes;     /* 0: an input that nobody reads, too */
     /** Partitions between which it is alive, both included; outputs: last = partition_count. */
     uint32_t first, last;
     bool pinned;     /* a model input or output: no other value overwrites it */

@@ -347,6 +347,26 @@ static void without_alias_two_buffers_take_turns(void)
     teardown(&f);
 }
 
+/* A part of a model that data divides hands such inputs on. */
+static void inputs_that_nobody_reads_take_no_room(void)
+{
+    struct fixture f;
+    setup(&f);
+    const uint32_t x = test_graph_f32(&f.graph, "x", SHAPE(1, 4));
+    const uint32_t unread = test_graph_f32(&f.graph, "unread", SHAPE(1, 4000));
+    const uint32_t output = test_graph_f32(&f.graph, "handed on", SHAPE(1, 8));
+    const uint32_t y = test_graph_op1(&f.graph, IFD_OP_ABS, x, "y");
+    REQUIRE_OK(ifd_graph_set_io(&f.graph, (const uint32_t[]){x, unread, output}, 3,
+                                (const uint32_t[]){y, output}, 2, &f.err),
+               &f.err);
+    PLAN(&f, CPUREF);
+    lay_out(&f, false);
+    EXPECT_INT(find(&f, "unread")->bytes, 0);
+    EXPECT_INT(find(&f, "handed on")->bytes, 32);
+    EXPECT(f.plan.arena_bytes < 4000 * sizeof(float));
+    teardown(&f);
+}
+
 /* x → abs, relu, tanh of Dev → exp of CpuRef → abs, relu of Dev → y, and what it costs. */
 static void cut_in_two(struct fixture *f, uint32_t dev_ns, uint32_t fake_ns, uint64_t copy_ns)
 {
@@ -676,6 +696,7 @@ int main(int argc, char **argv)
         T(a_backend_that_is_not_available_is_named_with_its_reason),
         T(partitions_that_alias_compute_in_place),
         T(without_alias_two_buffers_take_turns),
+        T(inputs_that_nobody_reads_take_no_room),
         T(values_read_later_and_outputs_are_not_overwritten),
         T(a_value_that_nobody_reads_lives_in_its_partition),
         T(a_file_may_name_what_a_node_makes_before_the_inputs),
