@@ -11,12 +11,12 @@ enum ifd_code ifd_cut_begin(struct ifd_cutter *cutter, struct ifd_arena *scratch
                             uint32_t wanted, struct ifd_err *err)
 {
     struct ifd_graph *graph = cutter->graph;
-    cutter->cut->value = ifd_arena_take_array(graph->arena, most, sizeof(*cutter->cut->value));
-    cutter->output = ifd_arena_take_array(graph->arena, most + 1, sizeof(*cutter->output));
+    cutter->cut->value = ifd_arena_take_array(scratch, most, sizeof(*cutter->cut->value));
+    cutter->output = ifd_arena_take_array(scratch, most + 1, sizeof(*cutter->output));
     cutter->output_of =
         ifd_arena_take_array(scratch, graph->value_count, sizeof(*cutter->output_of));
     if (!cutter->cut->value || !cutter->output || !cutter->output_of) {
-        return ifd_arena_fail(graph->arena, most * sizeof(*cutter->cut->value), err);
+        return ifd_arena_fail(scratch, most * sizeof(*cutter->cut->value), err);
     }
     memset(cutter->output_of, 0xff, graph->value_count * sizeof(*cutter->output_of));
     cutter->output[cutter->output_count++] = wanted;
@@ -58,6 +58,17 @@ struct ifd_cut_value *ifd_cut_add(struct ifd_cutter *cutter, uint64_t id, uint32
 
 enum ifd_code ifd_cut_end(const struct ifd_cutter *cutter, struct ifd_err *err)
 {
+    const struct ifd_cut_value *from = cutter->cut->value;
+    const uint32_t count = cutter->cut->value_count;
+    struct ifd_arena *arena = cutter->graph->arena;
+    struct ifd_cut_value *value = ifd_arena_take_array(arena, count, sizeof(*value));
+    if (!value) {
+        return ifd_arena_fail(arena, count * sizeof(*value), err);
+    }
+    if (count > 0) {
+        memcpy(value, from, count * sizeof(*value));
+    }
+    cutter->cut->value = value;
     return ifd_graph_set_io(cutter->graph, cutter->input, cutter->input_count, cutter->output,
                             cutter->output_count, err);
 }

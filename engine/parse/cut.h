@@ -17,13 +17,14 @@ struct ifd_cutter {
     uint32_t *output_of; /* per value: its number among the outputs, IFD_NONE */
 };
 
-/** Begins a cut of at most `most` values, whose memory is the graph's. scratch: for the outputs.
- *  wanted: made by a node (ifd_cut_own). Errors: NOMEM. */
+/** Begins a cut of at most `most` values, in scratch, which lives until its end. wanted: made by a
+ *  node (ifd_cut_own). Errors: NOMEM. */
 IFD_NODISCARD enum ifd_code ifd_cut_begin(struct ifd_cutter *cutter, struct ifd_arena *scratch,
                                           size_t most, uint32_t wanted, struct ifd_err *err);
 /** Adds a value of the graph. Returns the entry, whose axis is IFD_NONE. */
 struct ifd_cut_value *ifd_cut_add(struct ifd_cutter *cutter, uint64_t id, uint32_t value);
-/** The graph gets its inputs, and ends with the outputs. Errors: as ifd_graph_set_io. */
+/** The graph gets its inputs, and ends with the outputs; the memory of the cut's values is the
+ *  graph's. Errors: as ifd_graph_set_io. */
 IFD_NODISCARD enum ifd_code ifd_cut_end(const struct ifd_cutter *cutter, struct ifd_err *err);
 
 /** The wanted value, or a copy if no node makes it. */
