@@ -2,6 +2,8 @@
 #include "engine/ops/infer_util.h"
 #include "engine/ops/ref_util.h"
 
+#include <string.h>
+
 extern const struct ifd_op_def ifd_op_transpose;
 
 static enum ifd_code transpose_infer(const struct ifd_infer *in, struct ifd_desc *output,
@@ -37,6 +39,34 @@ static enum ifd_code transpose_infer(const struct ifd_infer *in, struct ifd_desc
 
 #define TILE 16
 
+/* bytes: of an element, known to the compiler. */
+static inline void copy_row(size_t bytes, uint8_t *to, const uint8_t *from, int64_t from_step,
+                            int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) {
+        memcpy(to + (size_t)i * bytes, from + i * from_step, bytes);
+    }
+}
+
+static void copy_elements(size_t bytes, uint8_t *to, const uint8_t *from, int64_t from_step,
+                          int64_t count)
+{
+    switch (bytes) {
+    case 1:
+        copy_row(1, to, from, from_step, count);
+        break;
+    case 2:
+        copy_row(2, to, from, from_step, count);
+        break;
+    case 4:
+        copy_row(4, to, from, from_step, count);
+        break;
+    default:
+        copy_row(bytes, to, from, from_step, count);
+        break;
+    }
+}
+
 /* Dimension rows of the result, and its last one, from these elements on. Their tiles share lines
  * of the cache. */
 static void copy_plane(const struct ifd_ref_call *call, uint32_t rows, const int64_t *to_stride,
@@ -44,16 +74,17 @@ static void copy_plane(const struct ifd_ref_call *call, uint32_t rows, const int
 {
     const struct ifd_shape *shape = &call->out[0]->shape;
     const uint32_t last = shape->rank - 1;
-    const size_t bytes = ifd_dtype_bytes(call->in[0]->dtype);
+    const int64_t bytes = (int64_t)ifd_dtype_bytes(call->in[0]->dtype);
+    uint8_t *out = call->output[0];
+    const uint8_t *in = call->input[0];
     const int64_t row_count = rows == last ? 1 : shape->dim[rows], count = shape->dim[last];
     for (int64_t tile = 0; tile < count; tile += TILE) {
         const int64_t end = tile + TILE < count ? tile + TILE : count;
         for (int64_t r = 0; r < row_count; r++) {
             const int64_t to = at[1] + r * to_stride[rows], from = at[0] + r * from_stride[rows];
-            for (int64_t i = tile; i < end; i++) {
-                ifd_ref_copy(bytes, call->output[0], (size_t)(to + i), call->input[0],
-                             (size_t)(from + i * from_stride[last]));
-            }
+            copy_elements((size_t)bytes, out + (to + tile) * bytes,
+                          in + (from + tile * from_stride[last]) * bytes, from_stride[last] * bytes,
+                          end - tile);
         }
     }
 }
