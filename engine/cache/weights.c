@@ -54,23 +54,33 @@ static void release(struct ifd_weights *weights, const struct ifd_weight *item)
 }
 
 enum ifd_code ifd_weights_init(struct ifd_weights *weights, struct ifd_graph *graph,
-                               struct ifd_arena *arena, struct ifd_err *err)
+                               const struct ifd_weights_scope *scope, struct ifd_arena *arena,
+                               struct ifd_err *err)
 {
+    const size_t most = (size_t)graph->value_count + scope->other_count;
     uint32_t *readers = ifd_arena_take_array(arena, graph->value_count, sizeof(*readers));
-    struct ifd_weight *item = ifd_arena_take_array(arena, graph->value_count, sizeof(*item));
+    struct ifd_weight *item = ifd_arena_take_array(arena, most, sizeof(*item));
     if (!readers || !item) {
-        return ifd_arena_fail(arena, graph->value_count * sizeof(*item), err);
+        return ifd_arena_fail(arena, most * sizeof(*item), err);
     }
     uint32_t count = 0;
     count_readers(graph, readers);
     for (uint32_t v = 0; v < graph->value_count; v++) {
         const struct ifd_value *value = &graph->value[v];
-        if (value->is_constant && value->data.size > 0) {
+        size_t readable = 0;
+        if (value->is_constant && value->data.size > 0 &&
+            (!scope->only_in_arena || ifd_arena_holds(arena, value->data.data, &readable))) {
             item[count++] = (struct ifd_weight){.data = value->data.data,
                                                 .size = value->data.size,
                                                 .value = v,
                                                 .readers = readers[v]};
         }
+    }
+    for (uint32_t i = 0; i < scope->other_count; i++) {
+        item[count++] = (struct ifd_weight){.data = scope->others[i].data,
+                                            .size = scope->others[i].size,
+                                            .value = IFD_NONE,
+                                            .readers = UINT32_MAX};
     }
     qsort(item, count, sizeof(*item), compare_weights);
     *weights =

@@ -22,10 +22,18 @@ struct ifd_weights {
     size_t released_bytes;
 };
 
+/** Which constants may go. */
+struct ifd_weights_scope {
+    bool only_in_arena;             /* those in the list's arena; else all */
+    const struct ifd_bytes *others; /* content with readers outside the graph */
+    uint32_t other_count;
+};
+
 /** Finds the constants whose memory can be released, and releases those without readers. The list
  *  is in arena.
  *  Errors: NOMEM. */
 IFD_NODISCARD enum ifd_code ifd_weights_init(struct ifd_weights *weights, struct ifd_graph *graph,
+                                             const struct ifd_weights_scope *scope,
                                              struct ifd_arena *arena, struct ifd_err *err);
 
 /** The release_constant of struct ifd_partition_view; context is struct ifd_weights. Constants that

@@ -62,11 +62,15 @@ static enum ifd_code take_arena(struct ifd_instance *instance,
         const size_t wanted = setup->executable[i]->plan.arena_bytes;
         bytes = wanted > bytes ? wanted : bytes;
     }
+    instance->arena_bytes = bytes;
+    instance->borrows_arena = setup->borrows_arena;
+    if (setup->borrows_arena) {
+        return IFD_OK;
+    }
     instance->arena = ifd_acquire_tensor(setup->alloc, bytes);
     if (!instance->arena) {
         return ifd_fail(err, IFD_NOMEM, "no memory for tensors of %zu bytes", bytes);
     }
-    instance->arena_bytes = bytes;
     instance->populates = true;
     return IFD_OK;
 }
@@ -93,13 +97,23 @@ static enum ifd_code take_tables(struct ifd_instance *instance,
         const struct ifd_executable *executable = setup->executable[i];
         instance->table[i] = (struct ifd_instance_table){
             .executable = executable, .pointer = next, .pace = ifd_pace_init(most)};
-        ifd_executable_place(executable, next, instance->arena);
         next += executable->table_count;
     }
     instance->table_count = setup->executable_count;
     instance->input = next;
     instance->output = next + setup->info->input_count;
+    if (!instance->borrows_arena) {
+        ifd_instance_place(instance, instance->arena);
+    }
     return IFD_OK;
+}
+
+void ifd_instance_place(struct ifd_instance *instance, uint8_t *arena)
+{
+    instance->arena = arena;
+    for (uint32_t i = 0; i < instance->table_count; i++) {
+        ifd_executable_place(instance->table[i].executable, instance->table[i].pointer, arena);
+    }
 }
 
 static enum ifd_code take_counters(struct ifd_instance *instance,
@@ -158,7 +172,9 @@ void ifd_instance_finish(struct ifd_instance *instance)
                 ((size_t)instance->info->output_count + 1) * sizeof(*instance->store_offset));
     ifd_release(instance->alloc, instance->step_ns, (steps + 1) * sizeof(*instance->step_ns));
     ifd_release(instance->alloc, instance->pointers, instance->pointers_bytes);
-    ifd_release_tensor(instance->alloc, instance->arena, instance->arena_bytes);
+    if (!instance->borrows_arena) {
+        ifd_release_tensor(instance->alloc, instance->arena, instance->arena_bytes);
+    }
     *instance = (struct ifd_instance){0};
 }
 

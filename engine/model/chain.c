@@ -244,8 +244,10 @@ static enum ifd_code describe_cut(struct ifd_shapes_of *shapes, const struct ifd
 
 /* ---- a run ---- */
 
-static void begin_run(struct ifd_shapes_of *shapes, const struct ifd_io *io)
+static void begin_run(struct ifd_shapes_of *shapes, const struct ifd_io *io, uint32_t io_count)
 {
+    shapes->io = io;
+    shapes->io_count = io_count;
     shapes->deadline_ns = io->deadline_ns;
     shapes->steps++;
     shapes->chain = shapes->made = 0;
@@ -375,7 +377,7 @@ static enum ifd_code choose_first(struct ifd_shapes_of *shapes, const struct ifd
     const enum ifd_code code = is_alone ? find_first(shapes, io, may_share, &found, err)
                                         : share_first(shapes, io, &found, err);
     shapes->present = code == IFD_OK ? found->link : (struct ifd_link){0};
-    return code;
+    return code == IFD_OK ? ifd_shared_lend(shapes, found->link.instance, err) : code;
 }
 
 enum ifd_code ifd_chain_first(struct ifd_shapes *self, const struct ifd_io *io, uint32_t io_count,
@@ -383,7 +385,7 @@ enum ifd_code ifd_chain_first(struct ifd_shapes *self, const struct ifd_io *io, 
 {
     struct ifd_shapes_of *shapes = (struct ifd_shapes_of *)self;
     enum ifd_code code = IFD_OK;
-    begin_run(shapes, io);
+    begin_run(shapes, io, io_count);
     for (uint32_t k = 0; k < io_count && code == IFD_OK; k++) {
         code = check_shapes(&shapes->model->info, &io[k], err);
     }
@@ -409,6 +411,9 @@ static enum ifd_code switch_to(struct ifd_shapes_of *shapes, const struct ifd_va
     shapes->present = variant->link;
     ifd_kept_sweep(&shapes->kept, shapes->live, shapes->live_count);
     code = ifd_variants_make_room(shapes, 0, 0, err);
+    if (code == IFD_OK) {
+        code = ifd_shared_lend(shapes, shapes->present.instance, err);
+    }
     if (code == IFD_OK) {
         memcpy(shapes->present.input, shapes->live, shapes->live_count * sizeof(*shapes->live));
     }

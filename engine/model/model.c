@@ -88,6 +88,24 @@ enum ifd_code ifd_model_create(struct ifd_engine *engine, const struct ifd_model
 
 /* ---- life ---- */
 
+/* A variant releases what it has made itself: the rest is of its root, and of other variants. What
+ * a cut hands on is read later. */
+static enum ifd_code find_weights(struct ifd_model *model, struct ifd_err *err)
+{
+    const struct ifd_cut *cut = &model->cut;
+    struct ifd_bytes *other = ifd_arena_take_array(&model->arena, cut->value_count, sizeof(*other));
+    if (!other) {
+        return ifd_arena_fail(&model->arena, cut->value_count * sizeof(*other), err);
+    }
+    struct ifd_weights_scope scope = {.only_in_arena = model->is_bound, .others = other};
+    for (uint32_t i = 0; i < cut->value_count; i++) {
+        if (cut->value[i].source == IFD_CUT_CONSTANT && cut->value[i].data.size > 0) {
+            other[scope.other_count++] = cut->value[i].data;
+        }
+    }
+    return ifd_weights_init(&model->weights, &model->graph, &scope, &model->arena, err);
+}
+
 enum ifd_code ifd_model_build(struct ifd_model *model, const struct ifd_parsed *parsed,
                               struct ifd_err *err)
 {
@@ -107,8 +125,11 @@ enum ifd_code ifd_model_build(struct ifd_model *model, const struct ifd_parsed *
     if (code == IFD_OK) {
         code = ifd_model_describe(model, parsed, err);
     }
+    if (code == IFD_OK && model->is_bound && !model->is_shared && !model->graph.next) {
+        model->releases_weights = true;
+    }
     if (code == IFD_OK && model->releases_weights) {
-        code = ifd_weights_init(&model->weights, &model->graph, &model->arena, err);
+        code = find_weights(model, err);
     }
     if (code == IFD_OK) {
         code = ifd_model_add_plan(model, 0, ifd_model_plan_batch(model), err);
@@ -170,8 +191,9 @@ static enum ifd_code check_instance(const struct ifd_model *model, uint32_t thre
 enum ifd_code ifd_model_make_instance(struct ifd_model *model,
                                       const struct ifd_instance_options *options,
                                       const struct ifd_executable *const *executable,
-                                      uint32_t executable_count, struct ifd_spare *spare,
-                                      struct ifd_instance **ret_instance, struct ifd_err *err)
+                                      uint32_t executable_count, bool borrows_arena,
+                                      struct ifd_spare *spare, struct ifd_instance **ret_instance,
+                                      struct ifd_err *err)
 {
     const struct ifd_alloc *alloc = model->engine->alloc;
     struct ifd_instance_setup setup = {.alloc = alloc,
@@ -183,7 +205,8 @@ enum ifd_code ifd_model_make_instance(struct ifd_model *model,
                                        .threads = options->threads,
                                        .max_batch = options->max_batch,
                                        .cores = &model->engine->cores,
-                                       .limit_bytes = model->limits.arena_bytes};
+                                       .limit_bytes = model->limits.arena_bytes,
+                                       .borrows_arena = borrows_arena};
     struct ifd_team *team = NULL;
     enum ifd_code code = IFD_OK;
     if (setup.threads > 1) {
@@ -207,7 +230,7 @@ enum ifd_code ifd_model_make_instance(struct ifd_model *model,
 }
 
 enum ifd_code ifd_model_instantiate(struct ifd_model *model,
-                                    const struct ifd_instance_options *options,
+                                    const struct ifd_instance_options *options, bool borrows_arena,
                                     struct ifd_instance **ret_instance, struct ifd_err *err)
 {
     const struct ifd_instance_options asked = {
@@ -227,7 +250,8 @@ enum ifd_code ifd_model_instantiate(struct ifd_model *model,
         executable[i] = &model->plan[i]->executable;
     }
     if (code == IFD_OK) {
-        code = ifd_model_make_instance(model, &asked, executable, count, spare, ret_instance, err);
+        code = ifd_model_make_instance(model, &asked, executable, count, borrows_arena, spare,
+                                       ret_instance, err);
     }
     if (code != IFD_OK) {
         ifd_spare_destroy(spare);
@@ -245,7 +269,7 @@ enum ifd_code ifd_instance_create(struct ifd_model *model,
         own.max_batch = 1; /* its plan serves the example */
     }
     enum ifd_code code = check_instance(model, options->threads, options->max_batch, err);
-    code = code == IFD_OK ? ifd_model_instantiate(model, &own, &instance, err) : code;
+    code = code == IFD_OK ? ifd_model_instantiate(model, &own, false, &instance, err) : code;
     if (code == IFD_OK && model->info.has_open_dims) {
         code = ifd_shapes_create(model, instance, options->max_batch, err);
     }

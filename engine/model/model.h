@@ -99,16 +99,18 @@ IFD_NODISCARD enum ifd_code ifd_model_check_results(const struct ifd_model *root
                                                     const struct ifd_model *variant,
                                                     struct ifd_err *err);
 
-/** ifd_instance_create for the shapes of the model's plan. */
+/** ifd_instance_create for the shapes of the model's plan. borrows_arena: as in struct
+ *  ifd_instance_setup. */
 IFD_NODISCARD enum ifd_code ifd_model_instantiate(struct ifd_model *model,
                                                   const struct ifd_instance_options *options,
+                                                  bool borrows_arena,
                                                   struct ifd_instance **ret_instance,
                                                   struct ifd_err *err);
 
 /** An instance of some of the model's plans. spare: taken over on success; NULL: none. */
 IFD_NODISCARD enum ifd_code ifd_model_make_instance(
     struct ifd_model *model, const struct ifd_instance_options *options,
-    const struct ifd_executable *const *executable, uint32_t executable_count,
+    const struct ifd_executable *const *executable, uint32_t executable_count, bool borrows_arena,
     struct ifd_spare *spare, struct ifd_instance **ret_instance, struct ifd_err *err);
 
 /** Undoes ifd_model_instantiate. NULL is fine. */

@@ -76,7 +76,8 @@ enum ifd_code ifd_variants_rescue(struct ifd_shapes_of *shapes, const struct ifd
     enum ifd_code code = IFD_OK;
     for (uint32_t i = 0; code == IFD_OK && i < shapes->live_count; i++) {
         struct ifd_tensor *tensor = &shapes->live[i];
-        if (lies_in(tensor->data, instance->arena, instance->arena_bytes) ||
+        if ((!instance->borrows_arena &&
+             lies_in(tensor->data, instance->arena, instance->arena_bytes)) ||
             lies_in(tensor->data, instance->store, instance->store_bytes)) {
             code = ifd_kept_copy(&shapes->kept, tensor, err);
         }
@@ -112,6 +113,12 @@ static bool drop_oldest(struct ifd_shapes_of *shapes)
     return true;
 }
 
+/* Devices read and write the memory that their instance has had from the beginning. */
+static bool borrows_arena(const struct ifd_model *model)
+{
+    return model->plan[0]->executable.plan.device_count == 0;
+}
+
 /* Memory of a variant: graph, plans, packed weights, and what its instance will take. */
 static size_t variant_bytes(const struct ifd_variant *variant)
 {
@@ -122,15 +129,21 @@ static size_t variant_bytes(const struct ifd_variant *variant)
         plans += ifd_arena_held_bytes(&model->plan[i]->arena);
         arena = wanted > arena ? wanted : arena;
     }
-    return sizeof(*model) + ifd_arena_held_bytes(&model->arena) + plans + model->info.packed_bytes +
-           sizeof(struct ifd_instance) + arena + variant->key_bytes;
+    return sizeof(*model) + ifd_arena_held_bytes(&model->arena) - model->weights.released_bytes +
+           plans + model->info.packed_bytes + sizeof(struct ifd_instance) +
+           (borrows_arena(model) ? 0 : arena) + variant->key_bytes;
+}
+
+/* It is there, so the sum is no larger than memory. */
+static size_t taken(const struct ifd_shapes_of *shapes)
+{
+    return shapes->bytes + shapes->kept.bytes + shapes->shared_bytes;
 }
 
 static bool is_full(const struct ifd_shapes_of *shapes, size_t bytes, uint32_t variants)
 {
     const size_t limit = shapes->model->shape_bytes - bytes;
-    return shapes->count + variants > IFD_SHAPES_MAX || shapes->bytes > limit ||
-           shapes->kept.bytes > limit - shapes->bytes;
+    return shapes->count + variants > IFD_SHAPES_MAX || taken(shapes) > limit;
 }
 
 enum ifd_code ifd_variants_make_room(struct ifd_shapes_of *shapes, size_t bytes, uint32_t variants,
@@ -146,13 +159,12 @@ enum ifd_code ifd_variants_make_room(struct ifd_shapes_of *shapes, size_t bytes,
             return ifd_fail(err, IFD_TOO_LARGE,
                             "those of one run take %zu bytes and %zu more in %u plans, the limit "
                             "of an instance is %zu in %d",
-                            shapes->bytes + shapes->kept.bytes, bytes, shapes->count + variants,
-                            limit, IFD_SHAPES_MAX);
+                            taken(shapes), bytes, shapes->count + variants, limit, IFD_SHAPES_MAX);
         }
     }
-    enum ifd_code code = hold(shapes, shapes->bytes + shapes->kept.bytes + bytes, err);
+    enum ifd_code code = hold(shapes, taken(shapes) + bytes, err);
     while (code != IFD_OK && drop_oldest(shapes)) {
-        code = hold(shapes, shapes->bytes + shapes->kept.bytes + bytes, err);
+        code = hold(shapes, taken(shapes) + bytes, err);
     }
     shapes->is_denied = code != IFD_OK;
     return code;
@@ -196,12 +208,38 @@ static enum ifd_code fill_variant(struct ifd_shapes_of *shapes, const struct ifd
         code = ifd_variants_make_room(shapes, variant->bytes, 1, err);
     }
     if (code == IFD_OK) {
-        code = ifd_model_instantiate(variant->model, &options, &variant->link.instance, err);
+        code = ifd_model_instantiate(variant->model, &options, borrows_arena(variant->model),
+                                     &variant->link.instance, err);
+    }
+    if (code == IFD_OK) {
+        shapes->bytes += variant->bytes; /* it is there while others make room */
+        code = ifd_shared_lend(shapes, variant->link.instance, err);
+        shapes->bytes -= variant->bytes;
     }
     if (code == IFD_OK) { /* room for inputs that are read in place is never touched */
         variant->link.instance->populates = false;
     }
     return code;
+}
+
+/* Room for one variant more. */
+static enum ifd_code grow_list(struct ifd_shapes_of *shapes, struct ifd_err *err)
+{
+    if (shapes->count < shapes->capacity) {
+        return IFD_OK;
+    }
+    const uint32_t more = shapes->capacity > 0 ? 2 * shapes->capacity : 8;
+    struct ifd_variant *grown = ifd_acquire_zeroed(shapes->alloc, more, sizeof(*grown));
+    if (!grown) {
+        return ifd_fail(err, IFD_NOMEM, "no memory for %u plans", more);
+    }
+    if (shapes->count > 0) {
+        memcpy(grown, shapes->variant, shapes->count * sizeof(*grown));
+    }
+    ifd_release(shapes->alloc, shapes->variant, shapes->capacity * sizeof(*grown));
+    shapes->variant = grown;
+    shapes->capacity = more;
+    return IFD_OK;
 }
 
 /* The file was sound in other shapes. */
@@ -223,16 +261,20 @@ static enum ifd_code blame_shapes(enum ifd_code code, struct ifd_err *err)
 enum ifd_code ifd_variant_add(struct ifd_shapes_of *shapes, const struct ifd_resume *resume,
                               struct ifd_variant **ret, struct ifd_err *err)
 {
-    struct ifd_variant variant = {.key_bytes = shapes->key.size, .used = shapes->steps};
+    struct ifd_variant variant = {
+        .key_bytes = shapes->key.size, .key_sum = shapes->key_sum, .used = shapes->steps};
     variant.key = ifd_acquire(shapes->alloc, variant.key_bytes);
     if (!variant.key) {
         return ifd_fail(err, IFD_NOMEM, "no memory for %zu bytes of shapes", variant.key_bytes);
     }
     memcpy(variant.key, shapes->key.data, variant.key_bytes);
-    const enum ifd_code code = fill_variant(shapes, resume, &variant, err);
+    enum ifd_code code = grow_list(shapes, err);
+    if (code == IFD_OK) {
+        code = fill_variant(shapes, resume, &variant, err);
+    }
     if (code != IFD_OK) {
         finish_variant(shapes, &variant);
-        (void)hold(shapes, shapes->bytes + shapes->kept.bytes, NULL); /* less always succeeds */
+        (void)hold(shapes, taken(shapes), NULL); /* less always succeeds */
         return blame_shapes(code, err);
     }
     shapes->bytes += variant.bytes;
@@ -243,9 +285,13 @@ enum ifd_code ifd_variant_add(struct ifd_shapes_of *shapes, const struct ifd_res
 
 struct ifd_variant *ifd_variant_find(struct ifd_shapes_of *shapes)
 {
+    struct ifd_mac mac;
+    ifd_mac_start(&mac, shapes->mac_key);
+    ifd_mac_add(&mac, shapes->key.data, shapes->key.size);
+    shapes->key_sum = ifd_mac_sum(&mac);
     for (uint32_t i = 0; i < shapes->count; i++) {
         struct ifd_variant *variant = &shapes->variant[i];
-        if (variant->key_bytes == shapes->key.size &&
+        if (variant->key_sum == shapes->key_sum && variant->key_bytes == shapes->key.size &&
             memcmp(variant->key, shapes->key.data, shapes->key.size) == 0) {
             variant->used = shapes->steps;
             return variant;
@@ -298,8 +344,10 @@ void ifd_shapes_destroy(struct ifd_shapes *base)
     }
     finish_link(alloc, &shapes->example);
     ifd_kept_clear(&shapes->kept);
+    ifd_shared_finish(shapes);
     ifd_buf_finish(&shapes->key);
     (void)hold(shapes, 0, NULL);
+    ifd_release(alloc, shapes->variant, shapes->capacity * sizeof(*shapes->variant));
     ifd_release(alloc, shapes->asked, shapes->model->info.input_count * sizeof(*shapes->asked));
     ifd_release(alloc, shapes, sizeof(*shapes));
 }

@@ -6,8 +6,8 @@
 
 #include "engine/model/model.h"
 
-/** Most variants of an instance. */
-#define IFD_SHAPES_MAX 64
+/** Most variants of an instance; before it come the bytes that they may take. */
+#define IFD_SHAPES_MAX 1024
 
 /** Sets instance->shapes. The instance is that of the model's own plan, which serves the example
  *  shapes. max_batch: of requests that share a run. Errors: NOMEM. */

@@ -8,6 +8,13 @@
 #include "engine/model/kept.h"
 #include "engine/model/shapes.h"
 
+/* Memory for the tensors of the variant that runs, and of those whose results are read. */
+struct ifd_shared_block {
+    struct ifd_shared_block *next;
+    uint8_t *data;
+    size_t bytes;
+};
+
 /* A model at certain shapes, with its instance. */
 struct ifd_link {
     const struct ifd_model *model;
@@ -22,6 +29,7 @@ struct ifd_variant {
     struct ifd_model *model;
     uint8_t *key; /* what is read (key.c) */
     size_t key_bytes;
+    uint64_t key_sum;
     size_t bytes;
     bool shares_not; /* of one request: a shared one was tried in its shapes */
     uint64_t used;   /* number of the step that used it last */
@@ -39,19 +47,24 @@ struct ifd_shapes_of {
     uint32_t chances;    /* requests that might have begun a trial */
     bool is_denied;      /* hold_shapes refused memory in the present run */
     struct ifd_buf key;  /* of what runs next; begins with the shapes of the inputs */
+    uint64_t key_sum;    /* of it */
     size_t shapes_bytes; /* of that beginning */
     uint8_t mac_key[IFD_MAC_KEY_BYTES];
-    struct ifd_link present; /* of the present run: what runs */
+    const struct ifd_io *io; /* of the present run; likewise the next ones */
+    uint32_t io_count;
+    struct ifd_link present; /* what runs */
     uint32_t chain, made;    /* variants that it went through, that it had to make */
     double work, work_limit; /* of all that it makes, as of ifd_graph_work; limit 0: none */
     uint64_t deadline_ns;    /* of it; without one, of its loops; 0: no loop has turned */
-    struct ifd_variant variant[IFD_SHAPES_MAX];
-    uint32_t count;
+    struct ifd_variant *variant;
+    uint32_t count, capacity;
     struct ifd_kept kept;
     struct ifd_tensor *live; /* of the present run: what the next variant reads; NULL: not known */
     uint32_t live_count;
-    size_t bytes;   /* of all variants */
-    uint64_t held;  /* of these and of what is kept, by hold_shapes */
+    size_t bytes; /* of all variants */
+    struct ifd_shared_block *shared;
+    size_t shared_bytes;
+    uint64_t held;  /* of all that and of what is kept, by hold_shapes */
     uint64_t steps; /* variants that ran so far */
 };
 
@@ -70,6 +83,13 @@ IFD_NODISCARD enum ifd_code ifd_variants_make_room(struct ifd_shapes_of *shapes,
 IFD_NODISCARD enum ifd_code ifd_variants_rescue(struct ifd_shapes_of *shapes,
                                                 const struct ifd_instance *instance,
                                                 struct ifd_err *err);
+
+/* shared.c */
+/** Has the instance memory for its next run in which nothing lies that is read? Gives it some;
+ *  nothing where it has its own. Errors: TOO_LARGE, NOMEM. */
+IFD_NODISCARD enum ifd_code ifd_shared_lend(struct ifd_shapes_of *shapes,
+                                            struct ifd_instance *instance, struct ifd_err *err);
+void ifd_shared_finish(struct ifd_shapes_of *shapes);
 
 /* chain.c */
 enum ifd_code ifd_chain_first(struct ifd_shapes *self, const struct ifd_io *io, uint32_t io_count,

@@ -18,8 +18,8 @@ static enum ifd_code get(struct ifd_spare *self, struct ifd_instance **ret, stru
     if (!spare->instance) {
         code = ifd_model_spare_plan(spare->model, &executable, err);
         if (code == IFD_OK) {
-            code = ifd_model_make_instance(spare->model, &spare->options, &executable, 1, NULL,
-                                           &spare->instance, err);
+            code = ifd_model_make_instance(spare->model, &spare->options, &executable, 1, false,
+                                           NULL, &spare->instance, err);
         }
     }
     if (code == IFD_OK) {

@@ -11,11 +11,13 @@
 struct fixture {
     struct ifd_arena arena;
     struct ifd_graph graph;
+    struct ifd_weights_scope scope;
     uint8_t *memory;
 };
 
 static void set_up(struct fixture *f)
 {
+    f->scope = (struct ifd_weights_scope){0};
     ifd_arena_init(&f->arena, ifd_alloc_system(), 0);
     ifd_graph_init(&f->graph, &f->arena);
     f->memory = ifd_acquire_tensor(ifd_alloc_system(), 8 * PIECE_BYTES);
@@ -45,7 +47,7 @@ static uint32_t constant(struct fixture *f, double at)
 static void init(struct fixture *f, struct ifd_weights *weights)
 {
     struct ifd_err err = {0};
-    REQUIRE_OK(ifd_weights_init(weights, &f->graph, &f->arena, &err), &err);
+    REQUIRE_OK(ifd_weights_init(weights, &f->graph, &f->scope, &f->arena, &err), &err);
 }
 
 static bool is_there(const struct fixture *f, uint32_t value)
@@ -124,6 +126,36 @@ static void weights_without_readers_go_at_once(void)
     tear_down(&f);
 }
 
+static void weights_of_others_stay(void)
+{
+    struct fixture f;
+    struct ifd_weights weights;
+    struct ifd_err err = {0};
+    const struct ifd_desc desc = {.dtype = IFD_F32, .shape = SHAPE(PIECE_FLOATS)};
+    set_up(&f);
+    uint8_t *own = ifd_arena_take_tensor(&f.arena, PIECE_BYTES);
+    uint8_t *handed_on = ifd_arena_take_tensor(&f.arena, PIECE_BYTES);
+    REQUIRE(own != NULL && handed_on != NULL);
+    uint8_t *const content[] = {own, handed_on, f.memory};
+    uint32_t value[3] = {0};
+    for (size_t i = 0; i < 3; i++) {
+        memset(content[i], 1, PIECE_BYTES);
+        REQUIRE_OK(ifd_graph_add_value(&f.graph, "c", &desc, &value[i], &err), &err);
+        REQUIRE_OK(ifd_graph_set_constant(&f.graph, value[i],
+                                          (struct ifd_bytes){content[i], PIECE_BYTES}, 64, &err),
+                   &err);
+        test_graph_op1(&f.graph, IFD_OP_NEG, value[i], "y");
+    }
+    const struct ifd_bytes other = {handed_on, PIECE_BYTES};
+    f.scope = (struct ifd_weights_scope){.only_in_arena = true, .others = &other, .other_count = 1};
+    init(&f, &weights);
+    for (size_t i = 0; i < 3; i++) {
+        ifd_weights_release(&weights, f.graph.value[value[i]].data.data);
+        EXPECT_INT(is_there(&f, value[i]), i > 0);
+    }
+    tear_down(&f);
+}
+
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
@@ -131,6 +163,7 @@ int main(int argc, char **argv)
         T(weights_that_others_read_stay),
         T(weights_that_overlap_stay),
         T(weights_without_readers_go_at_once),
+        T(weights_of_others_stay),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }

@@ -288,7 +288,7 @@ static void loops_whose_values_grow_run(void)
     struct model_file f;
     model_file_begin(&f, ONNX "loop_grows.onnx", NULL);
     f.deadline_ns = UINT64_MAX; /* 4,096 plans take an emulated processor over 10 s */
-    for (int turns = 1; turns < 500; turns += turns < 5 ? 1 : 100) { /* a run keeps 64 plans */
+    for (int turns = 1; turns < 500; turns += turns < 5 ? 1 : 100) {
         const float limit = 3 * (float)(turns + 1);
         f.in[0] = tensor(IFD_F32, SHAPE(2), v, sizeof(v));
         f.in[1] = tensor(IFD_F32, (struct ifd_shape){0}, &limit, sizeof(limit));
