@@ -40,7 +40,11 @@ bits. As inputs and outputs of a model each is a byte: UINT8 with the bits of a 
 with a whole number. Other operators compute these floats as f32."""
 
 LEVELS = """MatMulNBits multiplies floats at every `accuracy_level`; ONNX Runtime rounds activations
-to 8 bits at level 4 (`tests/differential/README.md` has the bound of what that changes)."""
+to 8 bits at level 4 (`tests/differential/README.md` has the bound of what that changes).
+
+Numbers of ONNX of type DOUBLE, FLOAT16 and BFLOAT16 are computed as f32 and rounded where they
+leave the model. A file that needs 64 bits inside loses digits: variances of a Gaussian process
+whose matrix is nearly singular, for instance."""
 
 
 def read(path):
