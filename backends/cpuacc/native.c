@@ -1,7 +1,6 @@
 /* The native form of 8-bit values. */
 #include "backends/cpuacc/native.h"
 
-#include "backends/cpuacc/kernels/kernels.h"
 #include "backends/lowering/requantize.h"
 
 #include <math.h>
@@ -12,9 +11,11 @@ int32_t ifd_acc_zero(const struct ifd_desc *desc)
     return zero + (desc->dtype == IFD_S8 ? IFD_Q8_SHIFT_S8 : IFD_Q8_SHIFT_U8);
 }
 
-float ifd_acc_beyond(const struct ifd_desc *quantized)
+/* Below 2^31 the largest float is 2^31 - 128: with a zero point of 128 and more the sum wraps. */
+struct ifd_q8_beyond ifd_acc_beyond(const struct ifd_desc *quantized)
 {
-    return quantized->quant.zero_point[0] < 0 ? 1e6f : -1e6f;
+    const int32_t zero = quantized->quant.zero_point[0];
+    return (struct ifd_q8_beyond){zero < 128 ? 0x1p31f : 0x1p31f - 128, zero < 0 ? 1e6f : -1e6f};
 }
 
 uint8_t ifd_acc_flip(enum ifd_dtype dtype)

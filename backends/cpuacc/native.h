@@ -3,14 +3,15 @@
 #ifndef INFERD_BACKENDS_CPUACC_NATIVE_H
 #define INFERD_BACKENDS_CPUACC_NATIVE_H
 
+#include "backends/cpuacc/kernels/kernels.h"
 #include "inferd/backend.h"
 
 bool ifd_acc_is_q8(enum ifd_dtype dtype);
 /** Native zero point of a quantized 8-bit tensor. */
 int32_t ifd_acc_zero(const struct ifd_desc *desc);
-/** In steps, what a quantization makes of quotients that 32 bits do not hold: the lowest number,
- *  which wraps with a zero point below 0. */
-float ifd_acc_beyond(const struct ifd_desc *quantized);
+/** What a quantization makes of quotients that 32 bits do not hold, or not with the zero point: the
+ *  lowest number, which wraps with a zero point below 0. */
+struct ifd_q8_beyond ifd_acc_beyond(const struct ifd_desc *quantized);
 /** The byte that flips between a type and its native form; 0 where they are the same. */
 uint8_t ifd_acc_flip(enum ifd_dtype dtype);
 /** Native bounds of an output under an activation. False, and the bounds of the type, if the

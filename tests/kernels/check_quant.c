@@ -172,21 +172,23 @@ static void check_quantize(const char *isa, const struct ifd_kern_quant *kern)
     for (size_t i = 0; i < n; i++) {
         const float step = (float)check_int(-600, 600) * 0.5f * scale; /* every other: a tie */
         const float near = check_int(0, 1) ? nextafterf(step, 0.0f) : nextafterf(step, 1e3f);
-        const int rare = check_int(0, 40);
-        const float any = rare > 1   ? check_float(-300.0f, 300.0f) * scale
-                          : rare > 0 ? check_float(-1e9f, 1e9f)
+        const int rare = check_int(0, 60);
+        const float any = rare > 2   ? check_float(-300.0f, 300.0f) * scale
+                          : rare > 1 ? check_float(-1e9f, 1e9f)
+                          : rare > 0 ? (check_int(0, 1) ? 1 : -1) * (0x1p31f - 128) * scale
                                      : NAN;
         ((float *)in.data)[i] = check_int(0, 9) >= ties * 5 ? any : check_int(0, 1) ? step : near;
     }
     const int is_even = check_int(0, 1);
-    const float beyond = check_int(0, 1) ? 1e6f : -1e6f;
+    const struct ifd_q8_beyond beyond = {check_int(0, 1) ? 0x1p31f : 0x1p31f - 128,
+                                         check_int(0, 1) ? 1e6f : -1e6f};
     (is_even ? kern->quantize_even : kern->quantize)(n, in.data, scale, zero, beyond, out.data);
     kern->dequantize(n, out.data, scale, zero, back.data);
     for (size_t i = 0; i < n; i++) {
         const float real = ((const float *)in.data)[i] / scale;
-        float steps = is_even                 ? isnan(real) ? -1e6f : rintf(real)
-                                      : fabsf(real) < 0x1p31f ? roundf(real)
-                                              : beyond;
+        float steps = is_even                      ? isnan(real) ? -1e6f : rintf(real)
+                                           : fabsf(real) < beyond.limit ? roundf(real)
+                                                   : beyond.steps;
         float v = steps + (float)zero;
         int want = v < IFD_Q8_MIN ? IFD_Q8_MIN : v > IFD_Q8_MAX ? IFD_Q8_MAX : (int)v;
         int got = ((const ifd_q8 *)out.data)[i];

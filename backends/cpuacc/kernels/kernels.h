@@ -483,6 +483,11 @@ struct ifd_rescale_args {
 
 /* ---- elementwise q8 ------------------------------------------------------------------------- */
 
+/* Quotients whose size is limit or more, and NaN, become steps; the zero point is added. */
+struct ifd_q8_beyond {
+    float limit, steps;
+};
+
 /* LiteRT's quantized ADD, SUB and MUL, bit for bit (double rounding throughout). Factors as in
  * struct ifd_requant; ADD and SUB shift their inputs left by 20 first. SUB has its own entry, so
  * the caller negates nothing. Zero points are native. */
@@ -530,12 +535,12 @@ struct ifd_kern_quant {
      * the XOR that brings a tensor to native form. out may be in. */
     void (*lut_8)(size_t n, const uint8_t *in, const uint8_t *table, uint8_t *out);
     /* out = clamp(round(in / scale) + zero), halves away from zero, to IFD_Q8_MIN .. IFD_Q8_MAX;
-     * beyond stands for quotients that 32 bits do not hold, NaN included. */
-    void (*quantize)(size_t n, const float *in, float scale, int32_t zero, float beyond,
-                     ifd_q8 *out);
+     * beyond: of quotients that 32 bits do not hold, NaN included. */
+    void (*quantize)(size_t n, const float *in, float scale, int32_t zero,
+                     struct ifd_q8_beyond beyond, ifd_q8 *out);
     /* The same, halves to the even neighbour; all numbers saturate. */
-    void (*quantize_even)(size_t n, const float *in, float scale, int32_t zero, float beyond,
-                          ifd_q8 *out);
+    void (*quantize_even)(size_t n, const float *in, float scale, int32_t zero,
+                          struct ifd_q8_beyond beyond, ifd_q8 *out);
     /* out = (in - zero) * scale. */
     void (*dequantize)(size_t n, const ifd_q8 *in, float scale, int32_t zero, float *out);
     /* As quantize, with in * factor instead of in / scale; all numbers saturate. */

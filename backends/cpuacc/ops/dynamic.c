@@ -50,7 +50,7 @@ static void quantize(const struct quantize_params *p, const struct ifd_kern_quan
                      ifd_q8 *out)
 {
     if (p->is_whole) {
-        quant->quantize_even(n, in, to->scale, to->zero, 0, out);
+        quant->quantize_even(n, in, to->scale, to->zero, (struct ifd_q8_beyond){0}, out);
     } else {
         quant->quantize_by(n, in, factor, to->zero, out);
     }

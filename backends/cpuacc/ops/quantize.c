@@ -8,7 +8,7 @@ struct quant_params {
     size_t planes; /* several become the channels of pixels */
     float scale;
     int32_t zero;
-    float beyond; /* in steps */
+    struct ifd_q8_beyond beyond;
 };
 
 enum {
@@ -18,7 +18,8 @@ enum {
 
 /* Some of each plane, then these pixels. */
 static void quantize(const struct ifd_acc_step *step, const struct ifd_acc_frame *frame,
-                     void (*kernel)(size_t, const float *, float, int32_t, float, ifd_q8 *))
+                     void (*kernel)(size_t, const float *, float, int32_t, struct ifd_q8_beyond,
+                                    ifd_q8 *))
 {
     const struct quant_params *p = step->params;
     const struct ifd_acc_range range = ifd_acc_share(frame, p->count, 64);

@@ -116,7 +116,7 @@ struct reduce_params {
     int32_t zero_sum, out_zero, multiplier; /* q8: fixed point of scale and count, rounded twice */
     int shift;
     float out_scale; /* of a mean between dequantize and quantize; factor is that of its sums */
-    float beyond;    /* for it, in steps */
+    struct ifd_q8_beyond beyond; /* for it */
     bool rounds_even;
 };
 

@@ -235,12 +235,12 @@ static void lut_8(size_t n, const uint8_t *in, const uint8_t *table, uint8_t *ou
 }
 
 /* Adding the number just below a half and truncating rounds halves away from zero, and rounds
- * nothing else up. Beyond the clamp the exact value does not matter. beyond: for what is not even
- * 32 bits, unless it saturates. */
-INLINE vi quantize_vector(vf v, vf beyond, vi zero, const int saturates, const int is_even)
+ * nothing else up. Beyond the clamp the exact value does not matter. saturates: without beyond. */
+INLINE vi quantize_vector(vf v, struct ifd_q8_beyond beyond, vi zero, const int saturates,
+                          const int is_even)
 {
     const vf size = vf_from_bits(vi_and(vf_bits(v), vi_set1(INT32_MAX)));
-    v = saturates ? v : vf_select(vf_lt(size, vf_set1(0x1p31f)), v, beyond);
+    v = saturates ? v : vf_select(vf_lt(size, vf_set1(beyond.limit)), v, vf_set1(beyond.steps));
     const vf least = vf_set1(-1e6f); /* NaN, too */
     v = vf_min(vf_set1(1e6f), is_even ? vf_select(vf_lt(least, v), v, least) : vf_max(least, v));
     vi sign = vi_and(vf_bits(v), vi_set1(INT32_MIN));
@@ -277,12 +277,12 @@ INLINE int quantize_block(const float *in, vf factor, vi zero, vf min, vf max, i
 /* Numbers are divided, or multiplied by a factor. Pictures whose pixels all become halves are
  * usual: after two blocks of such, the rest is not tried. Halves that go away from zero belong to
  * models whose quotients may be beyond 32 bits: these are all divided. */
-INLINE void quantize_all(size_t n, const float *in, float by, int32_t zero, float beyond,
-                         ifd_q8 *out, const int is_factor, const int is_even)
+INLINE void quantize_all(size_t n, const float *in, float by, int32_t zero,
+                         struct ifd_q8_beyond beyond, ifd_q8 *out, const int is_factor,
+                         const int is_even)
 {
     const vf s = vf_set1(by), factor = vf_set1(1 / by);
     const vf min = vf_set1((float)(IFD_Q8_MIN - zero)), max = vf_set1((float)(IFD_Q8_MAX - zero));
-    const vf lost = vf_set1(beyond);
     const vi z = vi_set1(zero);
     int tries = is_even && by > 0x1p-100f && by < 0x1p100f ? 2 : 0;
     for (size_t i = 0; i < n;) {
@@ -297,7 +297,7 @@ INLINE void quantize_all(size_t n, const float *in, float by, int32_t zero, floa
         const size_t end = n - i < QUANTIZED ? n : i + QUANTIZED;
         for (; i < end; i += VF_LANES) {
             const vf x = end - i < VF_LANES ? vf_load_n(in + i, end - i) : vf_load(in + i);
-            const vi q = quantize_vector(is_factor ? vf_mul(x, s) : vf_div(x, s), lost, z,
+            const vi q = quantize_vector(is_factor ? vf_mul(x, s) : vf_div(x, s), beyond, z,
                                          is_factor || is_even, is_even);
             if (end - i < VF_LANES) {
                 vi_store_q8_n(out + i, q, end - i);
@@ -308,21 +308,21 @@ INLINE void quantize_all(size_t n, const float *in, float by, int32_t zero, floa
     }
 }
 
-static void quantize(size_t n, const float *in, float scale, int32_t zero, float beyond,
-                     ifd_q8 *out)
+static void quantize(size_t n, const float *in, float scale, int32_t zero,
+                     struct ifd_q8_beyond beyond, ifd_q8 *out)
 {
     quantize_all(n, in, scale, zero, beyond, out, 0, 0);
 }
 
-static void quantize_even(size_t n, const float *in, float scale, int32_t zero, float beyond,
-                          ifd_q8 *out)
+static void quantize_even(size_t n, const float *in, float scale, int32_t zero,
+                          struct ifd_q8_beyond beyond, ifd_q8 *out)
 {
     quantize_all(n, in, scale, zero, beyond, out, 0, 1);
 }
 
 static void quantize_by(size_t n, const float *in, float factor, int32_t zero, ifd_q8 *out)
 {
-    quantize_all(n, in, factor, zero, 0, out, 1, 0);
+    quantize_all(n, in, factor, zero, (struct ifd_q8_beyond){0}, out, 1, 0);
 }
 
 static void dequantize(size_t n, const ifd_q8 *in, float scale, int32_t zero, float *out)
