@@ -2,6 +2,7 @@
 #include "backends/lowering/requantize.h"
 
 #include "engine/tensor/fixed.h"
+#include "engine/tensor/softmax8.h"
 #include "inferd/op_attrs.h"
 
 #include <math.h>
@@ -56,9 +57,28 @@ static bool is_odd(const struct ifd_desc *desc)
     return is;
 }
 
+/* LiteRT's arithmetic of these has no fixed-point factor that fits. */
+static bool is_beyond_factors(const struct ifd_node_view *node)
+{
+    const struct ifd_desc *in = node->input_count > 0 ? node->input[0].desc : NULL;
+    const struct ifd_softmax_attrs *softmax = node->attrs;
+    if (!in || in->quant.count != 1) {
+        return false;
+    }
+    if (node->op == IFD_OP_SOFTMAX && in->dtype != IFD_S16) {
+        return (double)softmax->beta * (double)in->quant.scale[0] <= IFD_SOFTMAX8_FACTOR_MIN;
+    }
+    if (node->op == IFD_OP_BASIC_LSTM) {
+        const struct ifd_desc *bias = node->input[3].desc;
+        return !(0x1p12f * bias->quant.scale[0] < 0x1p31f);
+    }
+    return (node->op == IFD_OP_LOGISTIC || node->op == IFD_OP_TANH) && in->dtype == IFD_S16 &&
+           in->quant.scale[0] > 1;
+}
+
 bool ifd_low_has_odd_scale(const struct ifd_node_view *node)
 {
-    bool has = false;
+    bool has = is_beyond_factors(node);
     for (uint32_t i = 0; i < node->input_count; i++) {
         has = has || is_odd(node->input[i].desc);
     }

@@ -29,7 +29,8 @@ bool ifd_low_rounds_even(const struct ifd_node_view *node);
 bool ifd_low_wraps(const struct ifd_node_view *node);
 
 /** Is a scale of the node 0 or denormal, so that single-precision factors of it are no numbers, or
- *  zero where a device has no denormal ones? The reference computes such nodes. */
+ *  zero where a device has no denormal ones, or such that the operator's factors in fixed point do
+ *  not hold it? The reference computes such nodes. */
 bool ifd_low_has_odd_scale(const struct ifd_node_view *node);
 
 /** Of a convolution or fully connected layer: input 0, weights 1. Of f32 data: those of the weights

@@ -171,9 +171,6 @@ static enum ifd_code top_k_infer(const struct ifd_infer *in, struct ifd_desc *ou
         return ifd_fail(err, IFD_INVALID, "top_k: %lld elements of the last dimension of %s",
                         k.count == 1 ? (long long)k.value[0] : -1LL, ifd_shape_text(&shape).s);
     }
-    if (!ifd_quant_equal(in->input[0].desc, &output[0])) {
-        return ifd_fail(err, IFD_INVALID, "top_k: input and output are quantized differently");
-    }
     shape.dim[shape.rank - 1] = k.value[0];
     code = ifd_infer_output(def, output, 0, &shape, err);
     return code == IFD_OK ? ifd_infer_output(def, output, 1, &shape, err) : code;

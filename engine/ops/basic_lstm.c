@@ -32,7 +32,7 @@ static enum ifd_code check_operand(const struct ifd_infer *in, uint32_t i, enum 
                         ifd_dtype_name(desc->dtype), ifd_shape_text(&desc->shape).s,
                         ifd_dtype_name(dtype), ifd_shape_text(shape).s);
     }
-    return ifd_infer_per_tensor(in->def, "an input", desc, err);
+    return ifd_infer_any_scale(in->def, "an input", desc, err);
 }
 
 static enum ifd_code check_cell(const struct ifd_desc *desc, struct ifd_err *err)
@@ -81,7 +81,7 @@ static enum ifd_code basic_lstm_infer(const struct ifd_infer *in, struct ifd_des
         code = ifd_infer_output_dtype(in->def, output, i, dtype[i], err);
     }
     for (uint32_t i = 0; code == IFD_OK && i < OUTPUTS; i++) {
-        code = ifd_infer_per_tensor(in->def, "an output", &output[i], err);
+        code = ifd_infer_any_scale(in->def, "an output", &output[i], err);
     }
     if (code == IFD_OK) {
         code = check_cell(&output[NEW_CELL], err);
@@ -105,10 +105,11 @@ static enum ifd_code basic_lstm_infer(const struct ifd_infer *in, struct ifd_des
 
 /* ---- reference ---- */
 
-/* A sum in the scale of sums. LiteRT's matrix product rounds twice, halves upwards. */
+/* A sum in the scale of sums. LiteRT's matrix product rounds twice, halves upwards; nothing is left
+ * of what its SIMD instructions shift by 32 and more. */
 static int16_t scaled(uint32_t sum, struct ifd_multiplier factor)
 {
-    const uint32_t wide = factor.shift > 0 ? sum << (factor.shift & 31) : sum;
+    const uint32_t wide = factor.shift > 31 ? 0 : factor.shift > 0 ? sum << factor.shift : sum;
     const int64_t high = ifd_fixed_mul_high((int32_t)wide, factor.fraction);
     const int down = factor.shift < 0 ? -factor.shift : 0;
     return (int16_t)ifd_ref_clamp(down > 0 ? (high + (INT64_C(1) << (down - 1))) >> down : high,
@@ -122,7 +123,7 @@ static void multiply(const struct ifd_ref_call *call, int64_t n)
     const int64_t columns = input + cells;
     const int32_t zero = ifd_ref_zero_point(call->in[WEIGHTS]);
     const struct ifd_multiplier factor =
-        ifd_multiplier(0x1p12 * (double)ifd_ref_scale(call->in[BIAS]));
+        ifd_multiplier((double)(0x1p12f * ifd_ref_scale(call->in[BIAS]))); /* a float, as there */
     const uint8_t *weights = call->input[WEIGHTS];
     const int32_t *bias = call->input[BIAS];
     uint8_t *both = (uint8_t *)call->output[BOTH] + n * columns;

@@ -330,17 +330,12 @@ static enum ifd_code atan2_ref(const struct ifd_ref_call *call, struct ifd_err *
 
 /* ---- minimum, maximum ---- */
 
-/** Stored numbers are compared, so all quantizations must be equal. */
+/** Stored numbers are compared: scales and zero points do not count, as in LiteRT. */
 static enum ifd_code order_infer(const struct ifd_infer *in, struct ifd_desc *output,
                                  struct ifd_err *err)
 {
     const struct ifd_op_def *def = in->def;
     const enum ifd_code code = binary_infer(in, output, err);
-    if (code == IFD_OK && (!ifd_quant_equal(in->input[0].desc, in->input[1].desc) ||
-                           !ifd_quant_equal(in->input[0].desc, &output[0]))) {
-        return ifd_fail(err, IFD_UNSUPPORTED, "%s: inputs and output are quantized differently",
-                        def->name);
-    }
     const struct ifd_binary_attrs *attrs = in->attrs;
     if (code == IFD_OK && attrs->activation != IFD_ACT_NONE) {
         return ifd_fail(err, IFD_UNSUPPORTED, "%s: activation %d", def->name, attrs->activation);

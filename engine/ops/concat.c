@@ -30,15 +30,15 @@ static uint32_t axis_of(int32_t axis, uint32_t rank)
 
 /* ---- concat ---- */
 
-/** u8 inputs may be quantized differently from the output and are requantized; other types may
- *  not. */
+/** Inputs of u8 that are quantized differently from the output are requantized, those of s8 are
+ *  refused, and the numbers of s16 are taken as they are: so does LiteRT. */
 static enum ifd_code check_concat_quant(const struct ifd_desc *input, const struct ifd_desc *output,
                                         uint32_t i, struct ifd_err *err)
 {
-    if (!ifd_dtype_is_quantized(input->dtype) || ifd_quant_equal(input, output)) {
+    if ((input->dtype != IFD_U8 && input->dtype != IFD_S8) || ifd_quant_equal(input, output)) {
         return IFD_OK;
     }
-    if (input->dtype != IFD_U8) {
+    if (input->dtype == IFD_S8) {
         return ifd_fail(err, IFD_UNSUPPORTED,
                         "concat: input %u (%s) is quantized differently from the output", i,
                         ifd_dtype_name(input->dtype));

@@ -25,7 +25,7 @@ static enum ifd_code check_input(const struct ifd_infer *in, uint32_t i, const c
         code = ifd_infer_dtype(def, in, i, dtypes, err);
     }
     if (code == IFD_OK && in->input[i].desc->dtype == IFD_U8) {
-        code = ifd_infer_per_tensor(def, what, in->input[i].desc, err);
+        code = ifd_infer_any_scale(def, what, in->input[i].desc, err);
     }
     return code;
 }

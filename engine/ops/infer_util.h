@@ -50,7 +50,7 @@ IFD_NODISCARD enum ifd_code ifd_infer_per_tensor(const struct ifd_op_def *def, c
                                                  const struct ifd_desc *desc, struct ifd_err *err);
 
 /** Like ifd_infer_per_tensor, but the scale may be denormal or 0: converters write zeros so, and
- *  LiteRT computes such operators. */
+ *  LiteRT computes such operators (engine/README.md, Scales). */
 IFD_NODISCARD enum ifd_code ifd_infer_any_scale(const struct ifd_op_def *def, const char *what,
                                                 const struct ifd_desc *desc, struct ifd_err *err);
 

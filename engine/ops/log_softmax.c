@@ -20,7 +20,7 @@ static enum ifd_code log_softmax_infer(const struct ifd_infer *in, struct ifd_de
         code = ifd_infer_output_dtype(def, output, 0, in->input[0].desc->dtype, err);
     }
     if (code == IFD_OK && in->input[0].desc->dtype != IFD_F32) {
-        code = ifd_infer_per_tensor(def, "the input", in->input[0].desc, err);
+        code = ifd_infer_any_scale(def, "the input", in->input[0].desc, err);
         code = code == IFD_OK ? ifd_infer_per_tensor(def, "the output", &output[0], err) : code;
     }
     return code == IFD_OK ? ifd_infer_output(def, output, 0, &in->input[0].desc->shape, err) : code;

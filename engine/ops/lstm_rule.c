@@ -23,7 +23,7 @@ static enum ifd_code check_matrix(const struct ifd_infer *in, uint32_t i, int64_
                         desc ? ifd_shape_text(&desc->shape).s : "", (long long)rows,
                         (long long)columns);
     }
-    return ifd_infer_per_tensor(in->def, "weights", desc, err);
+    return ifd_infer_any_scale(in->def, "weights", desc, err);
 }
 
 static enum ifd_code check_vector(const struct ifd_infer *in, uint32_t i, enum ifd_dtype dtype,
@@ -34,7 +34,7 @@ static enum ifd_code check_vector(const struct ifd_infer *in, uint32_t i, enum i
         return ifd_fail(err, IFD_INVALID, "lstm: input %u is no %s [%lld]", i,
                         ifd_dtype_name(dtype), (long long)count);
     }
-    return dtype == IFD_S16 ? ifd_infer_per_tensor(in->def, "weights", desc, err) : IFD_OK;
+    return dtype == IFD_S16 ? ifd_infer_any_scale(in->def, "weights", desc, err) : IFD_OK;
 }
 
 static enum ifd_code check_gate(const struct ifd_infer *in, uint32_t gate,
@@ -170,10 +170,10 @@ enum ifd_code ifd_lstm_infer(const struct ifd_infer *in, struct ifd_desc *output
         code = ifd_infer_output_dtype(def, output, 0, IFD_S8, err);
     }
     if (code == IFD_OK) {
-        code = ifd_infer_per_tensor(def, "input 0", in->input[0].desc, err);
+        code = ifd_infer_any_scale(def, "input 0", in->input[0].desc, err);
     }
     if (code == IFD_OK) {
-        code = ifd_infer_per_tensor(def, "output 0", &output[0], err);
+        code = ifd_infer_any_scale(def, "output 0", &output[0], err);
     }
     if (code != IFD_OK) {
         return code;

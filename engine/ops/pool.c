@@ -9,15 +9,7 @@
 /* Dimensions of input and output. */
 enum { N, H, W, C };
 
-/** Tolerated difference of the scales of input and output, from rounding in converters. */
-#define SCALE_TOLERANCE 1e-6f
-
-static bool quant_matches(const struct ifd_desc *a, const struct ifd_desc *b)
-{
-    return fabsf(a->quant.scale[0] - b->quant.scale[0]) <= SCALE_TOLERANCE &&
-           a->quant.zero_point[0] == b->quant.zero_point[0];
-}
-
+/** Stored numbers are taken as they are: the scale of the input does not count, as in LiteRT. */
 static enum ifd_code check_types(const struct ifd_op_def *def, const struct ifd_infer *in,
                                  const struct ifd_desc *output, struct ifd_err *err)
 {
@@ -37,10 +29,6 @@ static enum ifd_code check_types(const struct ifd_op_def *def, const struct ifd_
     }
     if (code == IFD_OK) {
         code = ifd_infer_act_bounds(def, attrs->activation, &output[0], err);
-    }
-    if (code == IFD_OK && !quant_matches(input, &output[0])) {
-        code =
-            ifd_fail(err, IFD_INVALID, "%s: input and output are quantized differently", def->name);
     }
     return code;
 }

@@ -14,8 +14,6 @@
 extern const struct ifd_op_def ifd_op_reduce_mean;
 extern const struct ifd_op_def ifd_op_reduce_max;
 extern const struct ifd_op_def ifd_op_reduce_min;
-extern const struct ifd_op_def ifd_op_reduce_prod;
-extern const struct ifd_op_def ifd_op_reduce_sum;
 
 /* The reduced dimensions of shape, as a set of bits; empty for a scalar. */
 static enum ifd_code axes_of(const struct ifd_op_def *def, const struct ifd_reduce_attrs *attrs,
@@ -47,13 +45,9 @@ static enum ifd_code check_types(const struct ifd_op_def *def, const struct ifd_
     if (code != IFD_OK || !ifd_dtype_is_quantized(input->dtype)) {
         return code;
     }
-    /* of sums and products far beyond the type LiteRT's kernels differ */
-    const bool is_strict = def == &ifd_op_reduce_sum || def == &ifd_op_reduce_prod;
-    code = is_strict ? ifd_infer_per_tensor(def, "the input", input, err)
-                     : ifd_infer_any_scale(def, "the input", input, err);
+    code = ifd_infer_any_scale(def, "the input", input, err);
     if (code == IFD_OK) {
-        code = is_strict ? ifd_infer_per_tensor(def, "the output", &output[0], err)
-                         : ifd_infer_any_scale(def, "the output", &output[0], err);
+        code = ifd_infer_any_scale(def, "the output", &output[0], err);
     }
     if (code != IFD_OK) {
         return code;

@@ -29,11 +29,6 @@ static enum ifd_code resize_infer(const struct ifd_infer *in, struct ifd_desc *o
                         ifd_shape_text(&input->shape).s);
     }
     code = ifd_infer_output_dtype(def, output, 0, input->dtype, err);
-    if (code == IFD_OK && ifd_dtype_is_quantized(input->dtype) &&
-        !ifd_quant_equal(input, &output[0])) {
-        code =
-            ifd_fail(err, IFD_INVALID, "%s: input and output are quantized differently", def->name);
-    }
     if (code != IFD_OK) {
         return code;
     }

@@ -40,11 +40,6 @@ static enum ifd_code select_infer(const struct ifd_infer *in, struct ifd_desc *o
     const struct ifd_shape *a = &in->input[1].desc->shape;
     const struct ifd_shape *b = &in->input[2].desc->shape;
     const struct ifd_shape condition = condition_shape(in->attrs, &in->input[0].desc->shape, a);
-    if (!ifd_quant_equal(in->input[1].desc, in->input[2].desc) ||
-        !ifd_quant_equal(in->input[1].desc, &output[0])) {
-        return ifd_fail(err, IFD_UNSUPPORTED,
-                        "select: inputs and output are quantized differently");
-    }
     struct ifd_shape data;
     struct ifd_shape shape;
     if (!ifd_shape_broadcast(a, b, &data) || !ifd_shape_broadcast(&condition, &data, &shape)) {

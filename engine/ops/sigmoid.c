@@ -30,7 +30,8 @@ static struct sigmoid_scale sigmoid_scale(const struct ifd_desc *input)
         shift++;
         factor *= 2.0;
     }
-    const int64_t whole = (int64_t)factor; /* 0 means a power of two to LiteRT: 3 << 31, wrapped */
+    /* 0 means a power of two to LiteRT: 3 << 31, wrapped; what 32 bits do not hold is the lowest */
+    const int64_t whole = factor < 0x1p31 ? (int64_t)factor : INT32_MIN;
     return whole == 0 ? (struct sigmoid_scale){INT32_MIN, 0} : (struct sigmoid_scale){whole, shift};
 }
 
@@ -103,10 +104,6 @@ static enum ifd_code sigmoid_infer(const struct ifd_infer *in, struct ifd_desc *
     if (output[0].quant.scale[0] != ldexpf(1.0f, -15)) {
         return ifd_fail(err, IFD_UNSUPPORTED, "%s: output 0 (s16) has scale %g, expected 1/32768",
                         def->name, (double)output[0].quant.scale[0]);
-    }
-    if (in->input[0].desc->quant.scale[0] > 1.0f) {
-        return ifd_fail(err, IFD_UNSUPPORTED, "%s: input 0 (s16) has scale %g, expected at most 1",
-                        def->name, (double)in->input[0].desc->quant.scale[0]);
     }
     return IFD_OK;
 }

@@ -13,15 +13,14 @@
 
 extern const struct ifd_op_def ifd_op_softmax;
 
-/** The exponent has 26 fraction bits (tensor/softmax8.h). */
-#define BYTE_FACTOR_MIN (1.0 / (1 << 26))
-
+/** Of u8 LiteRT's reference kernel does not ask. */
 static enum ifd_code check_output_quant(enum ifd_dtype dtype, const struct ifd_quant *quant,
                                         struct ifd_err *err)
 {
     const float scale = dtype == IFD_S16 ? 1.0f / 32768 : 1.0f / 256;
     const int32_t zero_point = dtype == IFD_S8 ? -128 : 0;
-    if (fabsf(quant->scale[0] - scale) > 0.001f * scale || quant->zero_point[0] != zero_point) {
+    if (dtype != IFD_U8 &&
+        (fabsf(quant->scale[0] - scale) > 0.001f * scale || quant->zero_point[0] != zero_point)) {
         return ifd_fail(err, IFD_INVALID,
                         "softmax: the output has scale %g and zero point %d, expected %g and %d",
                         (double)quant->scale[0], quant->zero_point[0], (double)scale, zero_point);
@@ -29,8 +28,8 @@ static enum ifd_code check_output_quant(enum ifd_dtype dtype, const struct ifd_q
     return IFD_OK;
 }
 
-/* The exponent's change per step of u8 or s8 inputs; refused if smaller than the exponent's last
- * bit. */
+/* The exponent's change per step of u8 or s8 inputs. Where it is smaller than the exponent's last
+ * bit, LiteRT's reference kernel aborts, and its other one computes in floats (row_flat). */
 static double byte_factor(float beta, float scale)
 {
     return (double)beta * (double)scale;
@@ -51,7 +50,7 @@ static enum ifd_code check_quantized(const struct ifd_infer *in, const struct if
     const struct ifd_desc *input = in->input[0].desc;
     enum ifd_code code = ifd_infer_any_scale(&ifd_op_softmax, "the input", input, err);
     if (code == IFD_OK) {
-        code = ifd_infer_per_tensor(&ifd_op_softmax, "the output", &output[0], err);
+        code = ifd_infer_any_scale(&ifd_op_softmax, "the output", &output[0], err);
     }
     if (code == IFD_OK) {
         code = check_output_quant(input->dtype, &output[0].quant, err);
@@ -60,10 +59,9 @@ static enum ifd_code check_quantized(const struct ifd_infer *in, const struct if
         return code;
     }
     const float scale = input->quant.scale[0];
-    const bool is_in_range =
-        input->dtype == IFD_S16
-            ? word_factor(attrs->beta, scale) >= 0 && isfinite(word_factor(attrs->beta, scale))
-            : byte_factor(attrs->beta, scale) > BYTE_FACTOR_MIN;
+    const bool is_in_range = input->dtype == IFD_S16 ? word_factor(attrs->beta, scale) >= 0 &&
+                                                           isfinite(word_factor(attrs->beta, scale))
+                                                     : byte_factor(attrs->beta, scale) >= 0;
     if (!is_in_range) {
         return ifd_fail(err, IFD_INVALID, "softmax: beta %g with input scale %g is out of range",
                         (double)attrs->beta, (double)scale);
@@ -150,6 +148,29 @@ static void row_byte(enum ifd_dtype dtype, const void *in, void *out, size_t fir
     }
 }
 
+/* u8 is rounded by adding a half. */
+static void row_flat(enum ifd_dtype dtype, const void *in, void *out, size_t first, size_t depth,
+                     float factor)
+{
+    int32_t max = ifd_ref_load(dtype, in, first);
+    for (size_t i = 1; i < depth; i++) {
+        const int32_t value = ifd_ref_load(dtype, in, first + i);
+        max = max < value ? value : max;
+    }
+    float sum = 0;
+    for (size_t i = 0; i < depth; i++) {
+        sum += expf(-factor * (float)(max - ifd_ref_load(dtype, in, first + i)));
+    }
+    const float inverse = 1.0f / (sum * (1.0f / 256));
+    for (size_t i = 0; i < depth; i++) {
+        const int32_t distance = max - ifd_ref_load(dtype, in, first + i);
+        const float share = expf(-factor * (float)distance) * inverse;
+        const int32_t steps = (int32_t)(dtype == IFD_U8 ? share + 0.5f : roundf(share));
+        const int32_t most = UINT8_MAX, lowest = dtype == IFD_S8 ? INT8_MIN : 0;
+        ifd_ref_store(dtype, out, first + i, (steps < most ? steps : most) + lowest);
+    }
+}
+
 static double exp_of(double x)
 {
     return exp(x);
@@ -232,7 +253,9 @@ static enum ifd_code softmax_ref(const struct ifd_ref_call *call, struct ifd_err
         fill_word_table(reciprocal_table, 1.0, INT16_MIN, reciprocal_of);
     }
     struct ifd_softmax8 byte_table;
-    if (desc->dtype == IFD_U8 || desc->dtype == IFD_S8) {
+    const float byte_scale = desc->quant.count > 0 ? ifd_ref_scale(desc) : 1;
+    const bool is_flat = byte_factor(attrs->beta, byte_scale) <= IFD_SOFTMAX8_FACTOR_MIN;
+    if ((desc->dtype == IFD_U8 || desc->dtype == IFD_S8) && !is_flat) {
         ifd_softmax8_init(&byte_table, byte_factor(attrs->beta, ifd_ref_scale(desc)));
     }
     for (int64_t r = 0; r < rows; r++) {
@@ -244,6 +267,9 @@ static enum ifd_code softmax_ref(const struct ifd_ref_call *call, struct ifd_err
             row_word((const int16_t *)call->input[0] + first, (int16_t *)call->output[0] + first,
                      depth, word_factor(attrs->beta, ifd_ref_scale(desc)), exp_table,
                      reciprocal_table);
+        } else if (is_flat) {
+            row_flat(desc->dtype, call->input[0], call->output[0], (size_t)first, (size_t)depth,
+                     byte_scale * attrs->beta);
         } else {
             row_byte(desc->dtype, call->input[0], call->output[0], (size_t)first, (size_t)depth,
                      &byte_table);

@@ -149,20 +149,31 @@ static bool sum_shifts(const struct ifd_ref_call *call, struct sum_shifts *ret)
         return false;
     }
     *ret = (struct sum_shifts){y - a, y - b};
-    return ret->a >= 0 && ret->b >= 0 && ret->a <= 15 && ret->b <= 15 &&
-           (ret->a == 0 || ret->b == 0);
+    return ret->a >= 0 && ret->b >= 0 && (ret->a == 0 || ret->b == 0);
+}
+
+/** x / 2^shift as LiteRT has it of 16 bits. From 16 on x86's SIMD shifts leave the sign, and what
+ *  is rounded has the low bits of a mask that counts modulo 64. */
+static int32_t shifted_s16(int32_t x, int shift)
+{
+    if (shift < 16) {
+        return ifd_fixed_shift_right(x, shift);
+    }
+    const int32_t mask = (int16_t)(uint16_t)((UINT64_C(1) << (shift & 63)) - 1);
+    const int32_t is_negative = x < 0;
+    return ((x & mask) > (mask >> 1) + is_negative) - is_negative;
 }
 
 static int32_t add_shifted(int32_t a, int32_t b, const void *context)
 {
     const struct sum_shifts *shifts = context;
-    return ifd_fixed_shift_right(a, shifts->a) + ifd_fixed_shift_right(b, shifts->b);
+    return shifted_s16(a, shifts->a) + shifted_s16(b, shifts->b);
 }
 
 static int32_t sub_shifted(int32_t a, int32_t b, const void *context)
 {
     const struct sum_shifts *shifts = context;
-    return ifd_fixed_shift_right(a, shifts->a) - ifd_fixed_shift_right(b, shifts->b);
+    return shifted_s16(a, shifts->a) - shifted_s16(b, shifts->b);
 }
 
 /** The three forms of one sum. */

@@ -34,7 +34,7 @@ static enum ifd_code check_operand(const struct ifd_infer *in, uint32_t i, enum 
                         desc ? ifd_shape_text(&desc->shape).s : "", ifd_dtype_name(dtype),
                         ifd_shape_text(shape).s);
     }
-    return i == BIAS ? IFD_OK : ifd_infer_per_tensor(in->def, "an input", desc, err);
+    return i == BIAS ? IFD_OK : ifd_infer_any_scale(in->def, "an input", desc, err);
 }
 
 static enum ifd_code check_operands(const struct ifd_infer *in, const struct sizes *s,
@@ -64,7 +64,7 @@ static enum ifd_code svdf_infer(const struct ifd_infer *in, struct ifd_desc *out
         code = ifd_infer_rank(def, in, i, 2, err);
     }
     if (code == IFD_OK) {
-        code = ifd_infer_per_tensor(def, "input 0", in->input[X].desc, err);
+        code = ifd_infer_any_scale(def, "input 0", in->input[X].desc, err);
     }
     if (code == IFD_OK) {
         code = ifd_infer_output_dtype(def, output, 0, IFD_S8, err);
@@ -73,7 +73,7 @@ static enum ifd_code svdf_infer(const struct ifd_infer *in, struct ifd_desc *out
         code = ifd_infer_output_dtype(def, output, 1, IFD_S16, err);
     }
     if (code == IFD_OK) {
-        code = ifd_infer_per_tensor(def, "output 0", &output[0], err);
+        code = ifd_infer_any_scale(def, "output 0", &output[0], err);
     }
     if (code != IFD_OK) {
         return code;

@@ -9,17 +9,6 @@
 
 /* ---- shape rules ---- */
 
-extern const struct ifd_op_def ifd_op_abs, ifd_op_exp, ifd_op_leaky_relu, ifd_op_logistic,
-    ifd_op_relu, ifd_op_relu6, ifd_op_tanh;
-
-/* Functions whose results of scales that are denormal or 0 are LiteRT's. */
-static bool takes_any_scale(const struct ifd_op_def *def)
-{
-    return def == &ifd_op_abs || def == &ifd_op_exp || def == &ifd_op_leaky_relu ||
-           def == &ifd_op_logistic || def == &ifd_op_relu || def == &ifd_op_relu6 ||
-           def == &ifd_op_tanh;
-}
-
 enum ifd_code ifd_unary_infer(const struct ifd_infer *in, struct ifd_desc *output,
                               struct ifd_err *err)
 {
@@ -31,11 +20,9 @@ enum ifd_code ifd_unary_infer(const struct ifd_infer *in, struct ifd_desc *outpu
     const struct ifd_desc *input = in->input[0].desc;
     code = ifd_infer_output_dtype(def, output, 0, input->dtype, err);
     if (code == IFD_OK && ifd_dtype_is_quantized(input->dtype)) {
-        code = takes_any_scale(def) ? ifd_infer_any_scale(def, "input 0", input, err)
-                                    : ifd_infer_per_tensor(def, "input 0", input, err);
+        code = ifd_infer_any_scale(def, "input 0", input, err);
         if (code == IFD_OK) {
-            code = takes_any_scale(def) ? ifd_infer_any_scale(def, "output 0", &output[0], err)
-                                        : ifd_infer_per_tensor(def, "output 0", &output[0], err);
+            code = ifd_infer_any_scale(def, "output 0", &output[0], err);
         }
     }
     return code == IFD_OK ? ifd_infer_output(def, output, 0, &input->shape, err) : code;
@@ -48,7 +35,8 @@ float ifd_unary_scale_ratio(const struct ifd_desc *input, const struct ifd_desc 
 
 /* ---- functions computed in floats ---- */
 
-/* What 32 bits do not hold saturates, but becomes the lowest number of u8, as in LiteRT. */
+/* What 32 bits do not hold saturates, but becomes the lowest number of u8, and NaN becomes 0 of the
+ * others, as in LiteRT on x86. */
 static int32_t quantize_f32(float real, const struct ifd_desc *desc)
 {
     int32_t min = 0;
@@ -57,6 +45,7 @@ static int32_t quantize_f32(float real, const struct ifd_desc *desc)
     const float steps =
         roundf(real * (1.0f / ifd_ref_scale(desc))) + (float)ifd_ref_zero_point(desc);
     return desc->dtype == IFD_U8 ? ifd_ref_clamp(ifd_fixed_from_float(steps), min, max)
+           : isnan(steps)        ? 0
            : steps >= (float)max ? max
            : steps > (float)min  ? (int32_t)steps
                                  : min;
@@ -108,13 +97,14 @@ static void map_s16(const struct ifd_ref_call *call, float (*fn)(float), float n
     }
 }
 
-void ifd_unary_map(const struct ifd_ref_call *call, float (*fn)(float))
+/* not_positive: as of fill_table16, for quantized types. */
+static void map_any(const struct ifd_ref_call *call, float (*fn)(float), float not_positive)
 {
     const struct ifd_desc *in = call->in[0];
     const struct ifd_desc *out = call->out[0];
     const size_t count = ifd_ref_elements(out);
     if (in->dtype == IFD_S16) {
-        map_s16(call, fn, NAN);
+        map_s16(call, fn, not_positive);
         return;
     }
     if (in->dtype == IFD_F32) {
@@ -128,9 +118,15 @@ void ifd_unary_map(const struct ifd_ref_call *call, float (*fn)(float))
     const float scale = ifd_ref_scale(in);
     const int32_t zero_point = ifd_ref_zero_point(in);
     for (size_t i = 0; i < count; i++) {
-        const float real = scale * (float)(ifd_ref_load(in->dtype, call->input[0], i) - zero_point);
-        ifd_ref_store(out->dtype, call->output[0], i, quantize_f32(fn(real), out));
+        const float x = scale * (float)(ifd_ref_load(in->dtype, call->input[0], i) - zero_point);
+        const float real = x <= 0 && !isnan(not_positive) ? not_positive : fn(x);
+        ifd_ref_store(out->dtype, call->output[0], i, quantize_f32(real, out));
     }
+}
+
+void ifd_unary_map(const struct ifd_ref_call *call, float (*fn)(float))
+{
+    map_any(call, fn, NAN);
 }
 
 static float rsqrt_f32(float x)
@@ -151,11 +147,14 @@ static enum ifd_code log_ref(const struct ifd_ref_call *call, struct ifd_err *er
 {
     (void)err;
     const struct ifd_desc *out = call->out[0];
-    if (out->dtype == IFD_S16) {
-        map_s16(call, logf, (float)(INT16_MIN - ifd_ref_zero_point(out)) * ifd_ref_scale(out));
-    } else {
-        ifd_unary_map(call, logf);
+    float lowest = NAN;
+    if (out->dtype != IFD_F32) {
+        int32_t min = 0;
+        int32_t max = 0;
+        ifd_dtype_range(out->dtype, &min, &max);
+        lowest = (float)(min - ifd_ref_zero_point(out)) * ifd_ref_scale(out);
     }
+    map_any(call, logf, lowest);
     return IFD_OK;
 }
 
@@ -169,13 +168,13 @@ static enum ifd_code sqrt_quant(const struct ifd_ref_call *call, struct ifd_err 
     ifd_dtype_range(out->dtype, &min, &max);
     for (size_t i = 0; i < ifd_ref_elements(out); i++) {
         const int32_t x = ifd_ref_load(in->dtype, call->input[0], i) - ifd_ref_zero_point(in);
-        if (x < 0) {
+        const float real = ifd_ref_scale(in) * (float)x; /* -0 where the scale is 0 */
+        if (real < 0) {
             return ifd_fail(err, IFD_INVALID, "sqrt: element %zu is negative", i);
         }
-        const float root = sqrtf(ifd_ref_scale(in) * (float)x);
-        const int64_t steps = ifd_fixed_from_float(root / ifd_ref_scale(out));
+        const int32_t steps = ifd_fixed_from_float(sqrtf(real) / ifd_ref_scale(out));
         ifd_ref_store(out->dtype, call->output[0], i,
-                      ifd_ref_clamp(steps + ifd_ref_zero_point(out), min, max));
+                      ifd_ref_clamp(ifd_fixed_add(steps, ifd_ref_zero_point(out)), min, max));
     }
     return IFD_OK;
 }
@@ -194,7 +193,7 @@ static enum ifd_code sqrt_ref(const struct ifd_ref_call *call, struct ifd_err *e
 
 static double rsqrt_factor(const struct ifd_desc *in, const struct ifd_desc *out)
 {
-    return 1.0 / ((double)sqrtf(ifd_ref_scale(in)) * (double)ifd_ref_scale(out));
+    return 1.0 / (double)(sqrtf(ifd_ref_scale(in)) * ifd_ref_scale(out)); /* a float, as there */
 }
 
 static enum ifd_code rsqrt_s8(const struct ifd_ref_call *call, struct ifd_err *err)

@@ -15,7 +15,10 @@ struct ifd_softmax8 {
     int32_t rounded[256];     /* the same with 19 fraction bits, for the sum */
 };
 
-/** factor: from a distance of stored numbers to the exponent, beta × the input's scale; > 2^-26. */
+/** The exponent has 26 fraction bits: factors must be larger. */
+#define IFD_SOFTMAX8_FACTOR_MIN 0x1p-26
+
+/** factor: from a distance of stored numbers to the exponent, beta × the input's scale. */
 void ifd_softmax8_init(struct ifd_softmax8 *table, double factor);
 
 /** A row's divisor, prepared from its sum. */

@@ -830,6 +830,27 @@ def int2_hybrid():
 
 
 @model
+def scales_far_apart():
+    """Functions from one type and scale to others of 0, 2^-149, 1e-40, 1e30."""
+    m, gelu, reducer = Model(), schema.GeluOptionsT(), schema.ReducerOptionsT()
+    x = Tensor("s8", [2, 12], scale=1e30, zero_point=-128)
+    small = Tensor("s8", [2, 12], scale=2**-149, zero_point=-128)
+    functions = [(B.SQRT, 0, None, 2), (B.RSQRT, 0, None, 2), (B.LOG, 0, None, 2),
+                 (B.NEG, 0, None, 1), (B.GELU, O.GeluOptions, gelu, 2),
+                 (B.RELU_N1_TO_1, 0, None, 1), (B.EXP, 0, None, 2)]
+    pairs = [(x, 1e-40), (x, 1e30), (small, 0.0), (small, 0.5)]
+    ops = [(f, [a], Tensor("s8", [2, 12], scale=y, zero_point=-5))
+           for f in functions for a, y in pairs]
+    for builtin in B.MEAN, B.REDUCE_PROD:
+        ops.append(((builtin, O.ReducerOptions, reducer, 2), [x, ints([1])],
+                    Tensor("s8", [2], scale=1e-40, zero_point=7)))
+    m.first.ports([x, small], [y for _, _, y in ops])
+    for (builtin, kind, made, version), inputs, y in ops:
+        m.first.op(builtin, inputs, [y], kind, made, version)
+    return m
+
+
+@model
 def state_of_scale_0():
     """The first step of an unrolled LSTM of 16 bits, as TensorFlow's converter writes it."""
     m = Model()

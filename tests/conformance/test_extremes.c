@@ -49,13 +49,13 @@ static bool is_q8(enum ifd_dtype dtype)
     return dtype == IFD_S8 || dtype == IFD_U8;
 }
 
-/** From 2^-40 to 2^40; near 1 and exact powers of two as likely as the rest together. Some are 0 or
- *  denormal. */
+/** From 2^-40 to 2^40; near 1 and exact powers of two as likely as the rest together. Some are 0,
+ *  denormal or enormous. */
 static float extreme_scale(void)
 {
-    static const float odd[] = {0, 0x1p-149f, 0x3p-140f, 0x1.8p-127f};
+    static const float odd[] = {0, 0x1p-149f, 0x3p-140f, 0x1.8p-127f, 1e30f, 3e38f};
     if (test_random_int(&rng, 0, 15) == 0) {
-        return odd[test_random_int(&rng, 0, 3)];
+        return odd[test_random_int(&rng, 0, 5)];
     }
     const int range = test_random_int(&rng, 0, 1) ? 40 : 6;
     const float fraction = test_random_int(&rng, 0, 1) ? 1.0f : test_random_f32(&rng, 1.0f, 2.0f);

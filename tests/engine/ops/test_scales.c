@@ -91,7 +91,8 @@ static void scales_of_0_and_denormal_ones_are_those_of_litert(void)
         {IFD_OP_SQUARED_DIFFERENCE, {1, 1, 1e-40f}, IFD_ACT_NONE, "too small for inputs of"},
         {IFD_OP_EQUAL, {1e-40f, 1, 1}, IFD_ACT_NONE, NULL},
         {IFD_OP_EQUAL, {1, 0, 1}, IFD_ACT_NONE, "equal: input 1 has scale 0, expected a positive"},
-        {IFD_OP_RSQRT, {0, 0, 1}, IFD_ACT_NONE, "scale 0, expected a finite one from 1.17549e-38"},
+        {IFD_OP_RSQRT, {0, 0, 1}, IFD_ACT_NONE, NULL},
+        {IFD_OP_RSQRT, {-1, 0, 1}, IFD_ACT_NONE, "input 0 has scale -1, expected a finite one"},
     };
     for (size_t i = 0; i < sizeof(odds) / sizeof(odds[0]); i++) {
         judge_odd(&odds[i]);
