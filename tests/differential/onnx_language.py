@@ -202,7 +202,39 @@ def mixed_rotary(rng):
                array(rng, (longest, half))], attrs, pick(rng, set(), {2, 3}))
 
 
+def gated_delta_net(rng):
+    """Tokens in a row, or samples of them; each head of queries and keys serves some of values."""
+    batch, steps, few, share = whole(rng, 1, 2), whole(rng, 1, 4), whole(rng, 1, 2), \
+        whole(rng, 1, 3)
+    width, out, rule = whole(rng, 1, 8), whole(rng, 1, 8), \
+        pick(rng, "linear", "gated", "delta", "gated_delta")
+    heads, is_wide = few * share, bool(rng.integers(2))
+    lead = (batch * steps,) if rng.integers(2) else (batch, steps)
+    attrs = {"update_rule": rule, "qk_l2_norm": whole(rng, 0, 1)}
+    decay = rate = logs = bias = None
+    if "gated" in rule:
+        decay = array(rng, lead + ((heads, width) if is_wide else (heads,)), F, -2, 0)
+        attrs["gate_activation"] = pick(rng, "none", "softplus", "qwen", "sigmoid", "kda")
+        if attrs["gate_activation"] != "none":
+            logs = array(rng, (heads,), F, -1, 1)
+            bias = array(rng, (heads, width) if is_wide else (heads,), F, -1, 1)
+    if "delta" in rule:
+        rate = array(rng, lead + (heads,), F, 0, 1)
+        attrs["beta_activation"] = pick(rng, "none", "sigmoid")
+        attrs["qk_l2_norm"] = 1
+    state = array(rng, (batch, heads, out, width))
+    if len(lead) == 2:
+        state = maybe(rng, state)
+    if rng.integers(2):
+        attrs["scale"] = float(F(rng.uniform(0.2, 1)))
+    return ms("GatedDeltaNet",
+              [array(rng, lead + (few, width)), array(rng, lead + (few, width)),
+               array(rng, lead + (heads, out)), None, decay, rate, state, logs, bias], attrs,
+              outputs=2)
+
+
 LANGUAGE = {
+    "GatedDeltaNet": gated_delta_net,
     "MRotaryEmbedding": mixed_rotary,
     "MoE": moe, "QMoE": q_moe, "ScaledSiLU": scaled_silu, "GatedAdd": gated_add,
     "GatedRMSNorm": gated_rms_norm, "BranchwiseRMSNorm": branchwise_rms_norm,

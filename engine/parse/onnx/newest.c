@@ -176,79 +176,236 @@ static uint32_t split_heads(struct ifd_builder *b, uint32_t x, int64_t heads)
 }
 
 /* A state [n, heads, k, v]: each step makes it decay, writes the outer product of key and value,
- * and reads it with the query. delta: only what the state does not yet give is written. */
+ * and reads it with the query. With rates, only what the state does not yet give is written. All
+ * [n, heads, t, ...]; queries may have several heads for one of the state. */
+struct recurrence {
+    uint32_t query, key, value;
+    uint32_t decay, rate; /* IFD_NONE: none */
+    uint32_t state;       /* IFD_NONE: zeros; then the last */
+    double scale;         /* of results; 0: the usual one */
+};
+
+/* Results [n, t, heads * v]. */
+static uint32_t recur(struct ifd_onnx_call *call, struct recurrence *r)
+{
+    struct ifd_builder *b = call->b;
+    const struct ifd_shape q = shape_of(b, r->query), k = shape_of(b, r->key),
+                           v = shape_of(b, r->value);
+    const int64_t n = k.dim[0], heads = k.dim[1], t = k.dim[2], dk = k.dim[3], dv = v.dim[3];
+    if (b->code != IFD_OK || q.dim[2] != t || v.dim[2] != t) {
+        return ifd_build_fail(b, IFD_INVALID, "%lld queries, %lld keys, %lld values",
+                              (long long)q.dim[2], (long long)t, (long long)v.dim[2]);
+    }
+    if (t < 1 || t > STEPS_MAX) {
+        return ifd_build_fail(b, IFD_TOO_LARGE, "%lld steps, limit %d", (long long)t, STEPS_MAX);
+    }
+    const struct ifd_shape of_state = {.rank = 4, .dim = {n, heads, dk, dv}};
+    uint32_t state = r->state == IFD_NONE ? filled(b, IFD_F32, 0, &of_state) : r->state;
+    const struct ifd_batch_matmul_attrs turned = {.adj_x = true};
+    const int64_t grouped[4] = {n, heads, q.dim[1] / heads, dk};
+    uint32_t *read = ifd_onnx_take(call, (size_t)t);
+    for (int64_t i = 0; read && b->code == IFD_OK && i < t; i++) {
+        const uint32_t key = ifd_build_cut(b, r->key, 2, i, 1);
+        uint32_t value = ifd_build_cut(b, r->value, 2, i, 1);
+        if (r->decay != IFD_NONE) {
+            const uint32_t gate =
+                ifd_build_unary(b, IFD_OP_EXP, ifd_build_cut(b, r->decay, 2, i, 1));
+            state = ifd_build_binary(b, IFD_OP_MUL, state, ifd_build_swap(b, gate, 2, 3));
+        }
+        if (r->rate != IFD_NONE) {
+            const uint32_t known = ifd_build_binary(b, IFD_OP_BATCH_MATMUL, key, state);
+            value = ifd_build_binary(b, IFD_OP_MUL, ifd_build_cut(b, r->rate, 2, i, 1),
+                                     ifd_build_binary(b, IFD_OP_SUB, value, known));
+        }
+        const uint32_t outer = ifd_build_node(b, IFD_OP_BATCH_MATMUL,
+                                              (const uint32_t[]){key, value}, 2, NULL, &turned);
+        state = ifd_build_binary(b, IFD_OP_ADD, state, outer);
+        const uint32_t query =
+            ifd_build_reshape(b, ifd_build_cut(b, r->query, 2, i, 1), grouped, 4);
+        read[i] = ifd_build_reshape(b, ifd_build_binary(b, IFD_OP_BATCH_MATMUL, query, state),
+                                    (const int64_t[]){n, 1, q.dim[1] * dv}, 3);
+    }
+    if (!read || b->code != IFD_OK) {
+        return IFD_NONE;
+    }
+    const struct ifd_axis_attrs time = {.axis = 1};
+    const uint32_t all =
+        t == 1 ? read[0] : ifd_build_node(b, IFD_OP_CONCAT, read, (uint32_t)t, NULL, &time);
+    r->state = state;
+    return ifd_build_with(b, IFD_OP_MUL, all, r->scale != 0 ? r->scale : 1 / sqrt((double)dk));
+}
+
+/* What attribute "update_rule" says, "gated_delta" where it is absent. */
+static void rule_of(const struct ifd_onnx_call *call, bool *ret_decays, bool *ret_has_rate)
+{
+    const bool is_both = ifd_onnx_text_is(call, "update_rule", "gated_delta", true);
+    *ret_decays = is_both || ifd_onnx_text_is(call, "update_rule", "gated", false);
+    *ret_has_rate = is_both || ifd_onnx_text_is(call, "update_rule", "delta", false);
+}
+
 void ifd_onnx_linear_attention(struct ifd_onnx_call *call, int unused)
 {
     (void)unused;
     struct ifd_builder *b = call->b;
     const int64_t heads = ifd_onnx_int(call, "q_num_heads", 0),
                   kv_heads = ifd_onnx_int(call, "kv_num_heads", 0);
-    const bool is_both = ifd_onnx_text_is(call, "update_rule", "gated_delta", true);
-    const bool has_gate = is_both || ifd_onnx_text_is(call, "update_rule", "gated", false);
-    const bool is_delta = is_both || ifd_onnx_text_is(call, "update_rule", "delta", false);
     const uint32_t given[2] = {ifd_onnx_input(call, 4), ifd_onnx_input(call, 5)};
-    if (heads < 1 || kv_heads < 1 || heads % kv_heads != 0 || has_gate != (given[0] != IFD_NONE) ||
-        is_delta != (given[1] != IFD_NONE)) {
+    bool decays = false, has_rate = false;
+    rule_of(call, &decays, &has_rate);
+    if (heads < 1 || kv_heads < 1 || heads % kv_heads != 0 || decays != (given[0] != IFD_NONE) ||
+        has_rate != (given[1] != IFD_NONE)) {
         ifd_build_fail(b, IFD_INVALID, "%lld heads for %lld, decay or beta beside another rule",
                        (long long)heads, (long long)kv_heads);
         return;
     }
-    const uint32_t q = split_heads(b, call->input[0], heads);
-    const uint32_t k = split_heads(b, call->input[1], kv_heads);
-    const uint32_t v = split_heads(b, call->input[2], kv_heads);
-    if (b->code != IFD_OK) {
-        return;
-    }
-    const struct ifd_shape ks = shape_of(b, k);
-    const int64_t n = ks.dim[0], t = ks.dim[2], dk = ks.dim[3], dv = shape_of(b, v).dim[3];
-    if (shape_of(b, q).dim[2] != t || shape_of(b, v).dim[2] != t) {
-        ifd_build_fail(b, IFD_INVALID, "%lld queries, %lld keys, %lld values",
-                       (long long)shape_of(b, q).dim[2], (long long)t,
-                       (long long)shape_of(b, v).dim[2]);
-        return;
-    }
-    const uint32_t decay = has_gate ? split_heads(b, given[0], kv_heads) : IFD_NONE;
-    const uint32_t beta =
-        is_delta ? split_heads(b, given[1], shape_of(b, given[1]).dim[2]) : IFD_NONE;
-    const struct ifd_shape of_state = {.rank = 4, .dim = {n, kv_heads, dk, dv}};
-    uint32_t state = ifd_onnx_input(call, 3);
-    state = state == IFD_NONE ? filled(b, IFD_F32, 0, &of_state) : state;
-    if (t < 1 || t > STEPS_MAX) {
-        ifd_build_fail(b, IFD_TOO_LARGE, "%lld steps, limit %d", (long long)t, STEPS_MAX);
-        return;
-    }
-    const double scale = ifd_onnx_f32(call, "scale", 0);
-    const struct ifd_batch_matmul_attrs turned = {.adj_x = true};
-    const int64_t grouped[4] = {n, kv_heads, heads / kv_heads, dk};
-    uint32_t *read = ifd_onnx_take(call, (size_t)t);
-    for (int64_t i = 0; read && b->code == IFD_OK && i < t; i++) {
-        const uint32_t key = ifd_build_cut(b, k, 2, i, 1);
-        uint32_t value = ifd_build_cut(b, v, 2, i, 1);
-        if (has_gate) {
-            const uint32_t gate = ifd_build_unary(b, IFD_OP_EXP, ifd_build_cut(b, decay, 2, i, 1));
-            state = ifd_build_binary(b, IFD_OP_MUL, state, ifd_build_swap(b, gate, 2, 3));
-        }
-        if (is_delta) {
-            const uint32_t known = ifd_build_binary(b, IFD_OP_BATCH_MATMUL, key, state);
-            value = ifd_build_binary(b, IFD_OP_MUL, ifd_build_cut(b, beta, 2, i, 1),
-                                     ifd_build_binary(b, IFD_OP_SUB, value, known));
-        }
-        const uint32_t outer = ifd_build_node(b, IFD_OP_BATCH_MATMUL,
-                                              (const uint32_t[]){key, value}, 2, NULL, &turned);
-        state = ifd_build_binary(b, IFD_OP_ADD, state, outer);
-        const uint32_t query = ifd_build_reshape(b, ifd_build_cut(b, q, 2, i, 1), grouped, 4);
-        read[i] = ifd_build_reshape(b, ifd_build_binary(b, IFD_OP_BATCH_MATMUL, query, state),
-                                    (const int64_t[]){n, 1, heads * dv}, 3);
-    }
-    if (!read || b->code != IFD_OK) {
-        return;
-    }
-    const struct ifd_axis_attrs time = {.axis = 1};
-    const uint32_t all =
-        t == 1 ? read[0] : ifd_build_node(b, IFD_OP_CONCAT, read, (uint32_t)t, NULL, &time);
-    call->output[0] = ifd_build_with(b, IFD_OP_MUL, all, scale != 0 ? scale : 1 / sqrt((double)dk));
+    struct recurrence r = {.query = split_heads(b, call->input[0], heads),
+                           .key = split_heads(b, call->input[1], kv_heads),
+                           .value = split_heads(b, call->input[2], kv_heads),
+                           .decay = decays ? split_heads(b, given[0], kv_heads) : IFD_NONE,
+                           .rate = has_rate ? split_heads(b, given[1], shape_of(b, given[1]).dim[2])
+                                            : IFD_NONE,
+                           .state = ifd_onnx_input(call, 3),
+                           .scale = ifd_onnx_f32(call, "scale", 0)};
+    call->output[0] = recur(call, &r);
     if (call->output_count > 1) {
-        call->output[1] = state;
+        call->output[1] = r.state;
+    }
+}
+
+enum {
+    DELTA_LENGTHS = 3,
+    DELTA_DECAY,
+    DELTA_RATE,
+    DELTA_STATE,
+    DELTA_LOG,
+    DELTA_BIAS,
+    DELTA_LATER
+};
+
+/* [n * t, heads] or [n, t, heads], of this rank, as [n, heads, t, 1]; with a size behind as [n,
+ * heads, t, size]. */
+static uint32_t heads_first(struct ifd_builder *b, uint32_t x, int64_t n, uint32_t rank,
+                            int64_t heads)
+{
+    const struct ifd_shape s = shape_of(b, x);
+    const bool has_size = s.rank == rank + 1;
+    if (x == IFD_NONE || (s.rank != rank && !has_size) || n < 1) {
+        return ifd_build_fail(b, IFD_INVALID, "%lld heads of shape %s", (long long)heads,
+                              ifd_shape_text(&s).s);
+    }
+    size_t elements = 0;
+    const int64_t dim[4] = {n, -1, heads, has_size ? s.dim[rank] : 1};
+    if (!ifd_shape_elements(&s, &elements) || elements == 0) {
+        return ifd_build_fail(b, IFD_INVALID, "nothing of shape %s", ifd_shape_text(&s).s);
+    }
+    return ifd_build_swap(b, ifd_build_reshape(b, x, dim, 4), 1, 2);
+}
+
+/* Numbers of heads, or of heads and keys, beside [n, heads, t, ...]. */
+static uint32_t of_heads(struct ifd_builder *b, uint32_t x, int64_t heads)
+{
+    const int64_t dim[3] = {heads, 1, -1};
+    return ifd_build_reshape(b, x, dim, 3);
+}
+
+/* x by the square root of the sum of its squares and a little more. */
+static uint32_t unit(struct ifd_builder *b, uint32_t x, double more)
+{
+    const struct ifd_ints last = {.count = 1, .value = {3}};
+    const uint32_t squares =
+        ifd_build_reduce(b, IFD_OP_REDUCE_SUM, ifd_build_binary(b, IFD_OP_MUL, x, x), &last, true);
+    return ifd_build_binary(
+        b, IFD_OP_MUL, x,
+        ifd_build_unary(b, IFD_OP_RSQRT, ifd_build_with(b, IFD_OP_ADD, squares, more)));
+}
+
+/* Kimi's gates; else Qwen's, or none. */
+static bool is_kimi(const struct ifd_onnx_call *call)
+{
+    return ifd_onnx_text_is(call, "gate_activation", "sigmoid", false) ||
+           ifd_onnx_text_is(call, "gate_activation", "kda", false);
+}
+
+/* The logarithm of what is left of the state, from what the node has in its place. */
+static uint32_t decay_of(struct ifd_onnx_call *call, uint32_t x, int64_t heads)
+{
+    struct ifd_builder *b = call->b;
+    const bool is_soft = ifd_onnx_text_is(call, "gate_activation", "softplus", false) ||
+                         ifd_onnx_text_is(call, "gate_activation", "qwen", false);
+    const uint32_t log = ifd_onnx_input(call, DELTA_LOG), bias = ifd_onnx_input(call, DELTA_BIAS);
+    if (ifd_onnx_text_is(call, "gate_activation", "none", true)) {
+        return x;
+    }
+    if (log == IFD_NONE || bias == IFD_NONE) {
+        return ifd_build_fail(b, IFD_INVALID, "gates without their numbers");
+    }
+    if (!is_soft && !is_kimi(call)) {
+        return ifd_build_fail(b, IFD_UNSUPPORTED, "attribute \"gate_activation\"");
+    }
+    const uint32_t factor = ifd_build_unary(b, IFD_OP_EXP, of_heads(b, log, heads));
+    x = ifd_build_binary(b, IFD_OP_ADD, x, of_heads(b, bias, heads));
+    return is_soft
+               ? ifd_build_unary(b, IFD_OP_NEG,
+                                 ifd_build_binary(b, IFD_OP_MUL, factor, ifd_build_softplus(b, x)))
+               : ifd_build_with(b, IFD_OP_MUL,
+                                ifd_build_unary(b, IFD_OP_LOGISTIC,
+                                                ifd_build_binary(b, IFD_OP_MUL, factor, x)),
+                                ifd_onnx_f32(call, "gate_lower_bound", -5));
+}
+
+/* query, key, value [tokens, heads, size] or [n, t, heads, size], decay, rate; the state lies as
+ * [n, heads, v, k]. */
+void ifd_onnx_gated_delta_net(struct ifd_onnx_call *call, int unused)
+{
+    (void)unused;
+    struct ifd_builder *b = call->b;
+    const uint32_t given = ifd_onnx_input(call, DELTA_STATE);
+    const struct ifd_shape q = shape_of(b, call->input[0]),
+                           k = shape_of(b, ifd_onnx_input(call, 1)),
+                           v = shape_of(b, ifd_onnx_input(call, 2)), s = shape_of(b, given);
+    bool decays = false, has_rate = false;
+    rule_of(call, &decays, &has_rate);
+    bool fits = (q.rank == 3 || q.rank == 4) && k.rank == q.rank && v.rank == q.rank &&
+                (s.rank == 4 || q.rank == 4) && ifd_onnx_input(call, DELTA_LENGTHS) == IFD_NONE &&
+                call->output_count < 3 && ifd_onnx_int(call, "state_update_capacity", 0) == 0;
+    for (uint32_t i = DELTA_LATER; i < call->input_count; i++) {
+        fits = fits && call->input[i] == IFD_NONE;
+    }
+    const int64_t heads = fits ? v.dim[v.rank - 2] : 0, few = fits ? k.dim[k.rank - 2] : 0;
+    const int64_t n = !fits ? 0 : q.rank == 4 ? q.dim[0] : s.dim[0];
+    if (!fits || heads < 1 || few < 1 || heads % few != 0 || q.dim[q.rank - 2] != few) {
+        ifd_build_fail(b, IFD_UNSUPPORTED,
+                       "queries %s, keys %s, values %s, packed, of several lengths, or parts of "
+                       "states",
+                       ifd_shape_text(&q).s, ifd_shape_text(&k).s, ifd_shape_text(&v).s);
+        return;
+    }
+    const bool is_unit = ifd_onnx_int(call, "qk_l2_norm", 0) != 0;
+    const double more = is_kimi(call) ? 1e-6 : 1e-12; /* as ONNX Runtime has it */
+    struct recurrence r = {.value = heads_first(b, call->input[2], n, q.rank - 1, heads),
+                           .decay = IFD_NONE,
+                           .rate = IFD_NONE,
+                           .state = given == IFD_NONE ? given : ifd_build_swap(b, given, 2, 3),
+                           .scale = ifd_onnx_f32(call, "scale", 0)};
+    uint32_t *const side[2] = {&r.query, &r.key};
+    for (uint32_t i = 0; i < 2; i++) {
+        const uint32_t x = heads_first(b, call->input[i], n, q.rank - 1, few);
+        *side[i] = ifd_onnx_repeated_heads(b, is_unit ? unit(b, x, more) : x, heads);
+    }
+    if (decays) {
+        const uint32_t each =
+            heads_first(b, ifd_onnx_input(call, DELTA_DECAY), n, q.rank - 1, heads);
+        r.decay = decay_of(call, each, heads);
+    }
+    if (has_rate) {
+        r.rate = heads_first(b, ifd_onnx_input(call, DELTA_RATE), n, q.rank - 1, heads);
+        r.rate = ifd_onnx_text_is(call, "beta_activation", "sigmoid", false)
+                     ? ifd_build_unary(b, IFD_OP_LOGISTIC, r.rate)
+                     : r.rate;
+    }
+    call->output[0] = ifd_build_reshape(b, recur(call, &r), v.dim, v.rank);
+    if (call->output_count > 1) {
+        call->output[1] = ifd_build_swap(b, r.state, 2, 3);
     }
 }
 

@@ -249,6 +249,7 @@ void ifd_onnx_attend(struct ifd_onnx_call *call, int unused); /* attend.c */
 void ifd_onnx_causal_conv(struct ifd_onnx_call *call, int unused);
 void ifd_onnx_cumprod(struct ifd_onnx_call *call, int unused);
 void ifd_onnx_flex_attention(struct ifd_onnx_call *call, int unused);
+void ifd_onnx_gated_delta_net(struct ifd_onnx_call *call, int unused);
 void ifd_onnx_linear_attention(struct ifd_onnx_call *call, int unused);
 void ifd_onnx_swiglu(struct ifd_onnx_call *call, int unused);
 void ifd_onnx_tensor_scatter(struct ifd_onnx_call *call, int unused);

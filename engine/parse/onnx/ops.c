@@ -243,6 +243,7 @@ static const struct ifd_onnx_rule rules[] = {
     {MS, "FusedGemm", 2, 3, 1, ifd_onnx_microsoft, IFD_ONNX_FUSED_GEMM},
     {MS, "FusedMatMul", 2, 2, 1, ifd_onnx_microsoft, IFD_ONNX_FUSED_MATMUL},
     {MS, "GatedAdd", 3, 4, 1, ifd_onnx_gates, IFD_ONNX_GATED_ADD},
+    {MS, "GatedDeltaNet", 1, ANY, 3, ifd_onnx_gated_delta_net, 0},
     {MS, "GatedRMSNorm", 3, 3, 1, ifd_onnx_gates, IFD_ONNX_GATED_RMS_NORM},
     {MS, "GatedRelativePositionBias", 6, 7, 1, ifd_onnx_contrib, IFD_ONNX_GATED_POSITION_BIAS},
     {MS, "GatherBlockQuantized", 3, 4, 1, ifd_onnx_gather_blocks, 0},
