@@ -8,6 +8,7 @@
 
 #include "engine/ir/eval.h"
 #include "engine/ir/shape.h"
+#include "engine/ir/trace.h"
 
 /* Constants up to this size are computed from anything; larger ones only if they are no larger than
  * what they come from. */
@@ -56,11 +57,20 @@ const struct ifd_desc *ifd_build_desc(const struct ifd_builder *b, uint32_t valu
                                                               : &nothing;
 }
 
-struct ifd_bytes ifd_build_content(const struct ifd_builder *b, uint32_t value)
+/* as_sizes: as in struct ifd_step. */
+static struct ifd_bytes content_of(const struct ifd_builder *b, uint32_t value, bool as_sizes)
 {
+    if (b->code == IFD_OK) {
+        ifd_trace_read(b->graph, value, as_sizes, b->source_index);
+    }
     return b->code == IFD_OK && value < b->graph->value_count && b->graph->value[value].is_constant
                ? b->graph->value[value].data
                : (struct ifd_bytes){0};
+}
+
+struct ifd_bytes ifd_build_content(const struct ifd_builder *b, uint32_t value)
+{
+    return content_of(b, value, false);
 }
 
 static double number_at(enum ifd_dtype dtype, const uint8_t *data, size_t i)
@@ -118,7 +128,7 @@ struct ifd_ints ifd_build_ints_of(struct ifd_builder *b, uint32_t value, const c
     struct ifd_ints ints = {0};
     value = ifd_build_known(b, value);
     const struct ifd_desc desc = *ifd_build_desc(b, value);
-    const struct ifd_bytes content = ifd_build_content(b, value);
+    const struct ifd_bytes content = content_of(b, value, true);
     size_t count = 0;
     if (b->code != IFD_OK) {
         return ints;
@@ -148,6 +158,9 @@ int32_t ifd_build_int_of(struct ifd_builder *b, uint32_t value, const char *what
 {
     const struct ifd_ints ints = ifd_build_ints_of(b, value, what);
     const int64_t number = ints.value[0];
+    if (b->code == IFD_OK) {
+        ifd_trace_read(b->graph, value, false, b->source_index);
+    }
     if (b->code == IFD_OK && (ints.count != 1 || number < INT32_MIN || number > INT32_MAX)) {
         ifd_build_fail(b, IFD_INVALID, "%s is %lld (of %u numbers), expected one of 32 bits", what,
                        (long long)number, ints.count);
@@ -290,6 +303,7 @@ static void finish_node(struct ifd_builder *b)
             passed(b, ifd_graph_set_constant(b->graph, node->output[i], (struct ifd_bytes){0}, 0,
                                              b->err));
         }
+        ifd_trace_computed(b->graph, node);
         b->graph->node_count--;
         return;
     }

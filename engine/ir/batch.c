@@ -252,6 +252,13 @@ static bool spread_node(struct spread *s, const struct ifd_node *node)
     return true;
 }
 
+bool ifd_batch_spread(const struct ifd_graph *graph, const struct ifd_node *node, int64_t batch,
+                      bool *batched)
+{
+    struct spread s = {.graph = graph, .batch = batch, .batched = batched};
+    return spread_node(&s, node);
+}
+
 static bool spread_inputs(struct spread *s, struct ifd_err *why_not)
 {
     const struct ifd_graph *graph = s->graph;

@@ -13,6 +13,11 @@
 bool ifd_graph_batch_is_free(const struct ifd_graph *graph, bool *ret_input, bool *ret_output,
                              struct ifd_err *why_not);
 
+/** One node's part of that, in the order of the graph. batched: per value; those of the node's
+ *  outputs become true if samples are along their dimension 0. False: the node mixes samples. */
+bool ifd_batch_spread(const struct ifd_graph *graph, const struct ifd_node *node, int64_t batch,
+                      bool *batched);
+
 /** Rewrites graph (a clone) for another batch: input shapes, attributes that name the batch, all
  *  inferred shapes. */
 IFD_NODISCARD enum ifd_code ifd_graph_set_batch(struct ifd_graph *graph, int64_t batch,

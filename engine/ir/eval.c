@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "engine/ir/shape.h"
+#include "engine/ir/trace.h"
 
 #define WORK_FREE 256 /* shape arithmetic costs nothing */
 
@@ -48,8 +49,9 @@ static bool take_call(struct ifd_arena *scratch, const struct ifd_node *node, st
     return call->operand && call->desc && call->in && call->out && call->input && call->output;
 }
 
-static enum ifd_code fill_call(struct ifd_graph *graph, const struct ifd_node *node,
-                               struct call *call, struct ifd_err *err)
+/* outputs: where they go. */
+static enum ifd_code fill_call(const struct ifd_graph *graph, const struct ifd_node *node,
+                               struct ifd_arena *outputs, struct call *call, struct ifd_err *err)
 {
     ifd_graph_operands(graph, node, call->operand);
     for (uint32_t i = 0; i < node->input_count; i++) {
@@ -63,9 +65,9 @@ static enum ifd_code fill_call(struct ifd_graph *graph, const struct ifd_node *n
         if (!ifd_desc_bytes(&call->desc[i], &bytes)) {
             return ifd_fail(err, IFD_TOO_LARGE, "output %u has no size", i);
         }
-        call->output[i] = ifd_arena_take_room(graph->arena, bytes);
+        call->output[i] = ifd_arena_take_room(outputs, bytes);
         if (!call->output[i]) {
-            return ifd_arena_fail(graph->arena, bytes, err);
+            return ifd_arena_fail(outputs, bytes, err);
         }
         ifd_populate_pages(call->output[i], bytes);
     }
@@ -97,6 +99,29 @@ static enum ifd_code take_kernel_scratch(const struct ifd_op_def *def, struct ca
     }
     call->ref.scratch = ifd_arena_take_tensor(scratch, bytes);
     return call->ref.scratch ? IFD_OK : ifd_arena_fail(scratch, bytes, err);
+}
+
+static enum ifd_code prepare(const struct ifd_graph *graph, const struct ifd_node *node,
+                             struct ifd_arena *scratch, struct ifd_arena *outputs, struct call *ret,
+                             struct ifd_err *err)
+{
+    if (!take_call(scratch, node, ret)) {
+        return ifd_arena_fail(scratch, node->input_count * sizeof(*ret->operand), err);
+    }
+    const enum ifd_code code = fill_call(graph, node, outputs, ret, err);
+    return code == IFD_OK ? take_kernel_scratch(ifd_op_def(node->op), ret, scratch, err) : code;
+}
+
+enum ifd_code ifd_graph_prepare_call(const struct ifd_graph *graph, const struct ifd_node *node,
+                                     struct ifd_arena *scratch, struct ifd_ref_call *ret,
+                                     struct ifd_err *err)
+{
+    struct call call;
+    const enum ifd_code code = prepare(graph, node, scratch, scratch, &call, err);
+    if (code == IFD_OK) {
+        *ret = call.ref;
+    }
+    return code;
 }
 
 /* Of what the arena has left, one result takes half at most: a graph has more to keep. */
@@ -209,21 +234,14 @@ static bool spend(struct ifd_graph *graph, const struct ifd_node *node)
 static enum ifd_code compute(struct ifd_graph *graph, const struct ifd_node *node,
                              struct ifd_arena *scratch, bool *ret_done, struct ifd_err *err)
 {
-    const struct ifd_op_def *def = ifd_op_def(node->op);
     struct call call;
-    if (!take_call(scratch, node, &call)) {
-        return ifd_arena_fail(scratch, node->input_count * sizeof(*call.operand), err);
-    }
-    enum ifd_code code = fill_call(graph, node, &call, err);
-    if (code == IFD_OK) {
-        code = take_kernel_scratch(def, &call, scratch, err);
-    }
+    const enum ifd_code code = prepare(graph, node, scratch, graph->arena, &call, err);
     if (code != IFD_OK) {
         return code;
     }
     /* A kernel that refuses its data (an index out of range) leaves its node: the run reports
      * it. */
-    bool done = def->ref(&call.ref, NULL) == IFD_OK;
+    bool done = ifd_op_def(node->op)->ref(&call.ref, NULL) == IFD_OK;
     for (uint32_t i = 0; done && i < node->output_count; i++) {
         struct ifd_value *value = &graph->value[node->output[i]];
         size_t bytes = 0;
@@ -232,6 +250,9 @@ static enum ifd_code compute(struct ifd_graph *graph, const struct ifd_node *nod
             value->is_constant = true;
             value->producer = IFD_NONE;
         }
+    }
+    if (done) {
+        ifd_trace_computed(graph, node);
     }
     *ret_done = done;
     return IFD_OK;

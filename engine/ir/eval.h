@@ -26,4 +26,11 @@ IFD_NODISCARD enum ifd_code ifd_graph_compute_node(struct ifd_graph *graph, uint
                                                    size_t limit_bytes, bool *ret_done,
                                                    struct ifd_err *err);
 
+/** A call of the reference kernel of a computable node on its constants, which the caller may
+ *  replace; everything in scratch. Errors: NOMEM, TOO_LARGE. */
+IFD_NODISCARD enum ifd_code ifd_graph_prepare_call(const struct ifd_graph *graph,
+                                                   const struct ifd_node *node,
+                                                   struct ifd_arena *scratch,
+                                                   struct ifd_ref_call *ret, struct ifd_err *err);
+
 #endif

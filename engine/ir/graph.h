@@ -57,6 +57,9 @@ struct ifd_graph {
     /** Of the main graph: what has been computed in all of them so far, and how much may be; 0: any
      *  amount (ir/eval.h). */
     double work, work_limit;
+
+    /** Of its building (ir/trace.h); NULL: nobody asks. */
+    struct ifd_trace *trace;
 };
 
 void ifd_graph_init(struct ifd_graph *graph, struct ifd_arena *arena);

@@ -5,6 +5,7 @@
 #include "engine/model/readings.h"
 
 #include "engine/ir/batch.h"
+#include "engine/ir/trace.h"
 
 #include <string.h>
 
@@ -97,16 +98,23 @@ static enum ifd_code probe_once(struct ifd_model *model, const struct ifd_parse_
                                 struct ifd_arena *arena, struct ifd_err *err)
 {
     struct ifd_graph graph;
+    struct ifd_trace trace;
     struct ifd_parsed parsed = {0};
     ifd_graph_init(&graph, arena);
     graph.work_limit = model->graph.work_limit;
-    enum ifd_code code = ifd_parse(model->file, options, &graph, &parsed, err);
+    ifd_trace_begin(&trace, &graph);
+    enum ifd_code code =
+        ifd_trace_check(&trace, ifd_parse(model->file, options, &graph, &parsed, err), err);
     /* One sample does not tell. Where the file fixes it, variants that requests share do. */
     const bool tells = code == IFD_OK && parsed.opens_first && options->open_first > 1;
     model->probe.batch_is_free = !parsed.opens_first;
     /* Where it opens others, too, each shared variant is compared with a reading of its own. */
-    const bool agree = tells && (parsed.opens_others || ifd_readings_agree(&model->graph, &graph));
-    if (agree) {
+    bool agree = tells;
+    if (tells && !parsed.opens_others) {
+        code = ifd_readings_compare(&model->graph, &graph, &agree, err);
+    }
+    ifd_trace_end(&trace, &graph);
+    if (code == IFD_OK && agree) {
         code = ifd_optimize(&graph, model->no_optimize ? IFD_PASS_REQUIRED : IFD_PASS_FUSE,
                             model->engine->alloc, NULL, err);
     }
@@ -150,14 +158,22 @@ static enum ifd_code compare_samples(const struct ifd_model *model,
 {
     struct ifd_arena arena;
     struct ifd_graph graph;
+    struct ifd_trace trace;
     struct ifd_parsed parsed = {0};
     struct ifd_parse_options other = *options;
+    bool agree = false;
     other.shape = shape;
     ifd_arena_init(&arena, model->engine->alloc, model->arena.cap_bytes);
     ifd_graph_init(&graph, &arena);
     graph.work_limit = model->graph.work_limit;
-    enum ifd_code code = ifd_parse(model->file, &other, &graph, &parsed, err);
-    if (code == IFD_OK && !ifd_readings_agree(&model->graph, &graph)) {
+    ifd_trace_begin(&trace, &graph);
+    enum ifd_code code =
+        ifd_trace_check(&trace, ifd_parse(model->file, &other, &graph, &parsed, err), err);
+    if (code == IFD_OK) {
+        code = ifd_readings_compare(&model->graph, &graph, &agree, err);
+    }
+    ifd_trace_end(&trace, &graph);
+    if (code == IFD_OK && !agree) {
         code = ifd_fail(err, IFD_UNSUPPORTED,
                         "requests cannot share a run: it computes with the number of samples");
     }
@@ -197,12 +213,23 @@ static enum ifd_code read_and_build(struct ifd_model *model,
 {
     model->arena.cap_bytes = times_and_more(model, KEEP_FILE_TIMES, KEEP_MORE_BYTES);
     model->graph.work_limit = (double)times_and_more(model, WORK_FILE_TIMES, WORK_MORE);
+    struct ifd_trace trace;
+    const bool may_be_free = model->is_shared || !model->is_bound;
+    if (may_be_free) {
+        ifd_trace_begin(&trace, &model->graph);
+    }
     enum ifd_code code = ifd_parse(model->file, options, &model->graph, parsed, err);
+    if (may_be_free) {
+        code = ifd_trace_check(&trace, code, err);
+    }
     if (code == IFD_OK && !parsed->cut.is_cut && (parsed->opens_first || parsed->opens_others)) {
         code = probe(model, options, parsed, err);
     }
     if (code == IFD_OK && model->is_shared && !parsed->cut.is_cut) {
         code = read_other_samples(model, options, err);
+    }
+    if (may_be_free) {
+        ifd_trace_end(&trace, &model->graph);
     }
     return code == IFD_OK ? ifd_model_build(model, parsed, err) : code;
 }

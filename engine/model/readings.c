@@ -1,6 +1,7 @@
 /* Compares two readings of one file. */
 #include "engine/model/readings.h"
 
+#include "engine/ir/count.h"
 #include "engine/ir/shape.h"
 
 #include <string.h>
@@ -104,7 +105,7 @@ static bool nodes_differ(const struct ifd_graph *a, const struct ifd_graph *b, u
     return differ;
 }
 
-bool ifd_readings_agree(const struct ifd_graph *a, const struct ifd_graph *b)
+static bool agree(const struct ifd_graph *a, const struct ifd_graph *b)
 {
     bool differ = a->node_count != b->node_count || a->output_count != b->output_count;
     for (uint32_t n = 0; !differ && n < a->node_count; n++) {
@@ -114,4 +115,13 @@ bool ifd_readings_agree(const struct ifd_graph *a, const struct ifd_graph *b)
         differ = sources_differ(&a->value[a->output[i]], &b->value[b->output[i]]);
     }
     return !differ;
+}
+
+enum ifd_code ifd_readings_compare(const struct ifd_graph *a, const struct ifd_graph *b, bool *ret,
+                                   struct ifd_err *err)
+{
+    bool counts = true;
+    const enum ifd_code code = agree(a, b) ? ifd_graph_counts_samples(a, b, &counts, err) : IFD_OK;
+    *ret = !counts;
+    return code;
 }

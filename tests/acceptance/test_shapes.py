@@ -19,6 +19,8 @@ HIFIGAN = "models/tflite/hifigan_float16.tflite"
 TEXT = "models/onnx/ppocr_v4_det.onnx"
 DIRECTION = "models/onnx/ppocr_v2_cls.onnx"
 DETECTOR = "models/onnx/yolox_nano.onnx"
+WAYS = ["batch_above", "batch_least", "batch_part", "batch_turned", "batch_fifth", "batch_rows",
+        "batch_always", "open_above"]
 OF_RANGE = 1e-4
 SHAPE_MEMORY = 256 << 20
 
@@ -48,6 +50,11 @@ class Shapes(support.ServerCase):
             "preferred_batch_size: 4 } instance_group { count: 1 }"
         support.add_model(folder, "voices", support.shared(HIFIGAN), config=together)
         support.add_model(folder, "texts", support.shared(TEXT), config=together)
+        for way in WAYS:
+            support.add_model(
+                folder, way, support.SOURCE / f"tests/fuzz/corpus/onnx/{way}.onnx",
+                config="max_batch_size: 128 dynamic_batching { "
+                "max_queue_delay_microseconds: 2000 preferred_batch_size: 6 }")
         # the file says 416 x 416; its layers take any multiple of 32
         support.add_model(folder, "detector", support.shared(DETECTOR), config='input { '
                           'name: "images" data_type: TYPE_FP32 dims: [1, 3, -1, -1] }')
@@ -100,6 +107,22 @@ class Shapes(support.ServerCase):
             got = self.infer("detector", "images", x)
             self.assertEqual(got.shape[1], sum((side // s) ** 2 for s in (8, 16, 32)))
             self.expect_close(got, runtime.run(None, {"images": x})[0], x.shape)
+
+    def test_a_threshold_of_samples_is_that_of_each_request(self):
+        """Also of requests that come at once and would be one batch."""
+        for way in WAYS:
+            model = support.SOURCE / f"tests/fuzz/corpus/onnx/{way}.onnx"
+            runtime = onnxruntime.InferenceSession(model)
+            alone = [self.random.normal(0, 1, (n, 2)).astype(np.float32)
+                     for n in [*range(1, 65), 100, 128]]
+            for x in alone:
+                want, = runtime.run(None, {"x": x})
+                np.testing.assert_array_equal(self.infer(way, "x", x), want, f"{way} {len(x)}")
+            together = alone[:6] * 4
+            requests = [self.client.async_infer(way, [self.tensor("x", x)]) for x in together]
+            for x, request in zip(together, requests):
+                want, = runtime.run(None, {"x": x})
+                np.testing.assert_array_equal(request.get_result().as_numpy("y"), want, way)
 
     def test_requests_of_a_symbolic_batch_run_together(self):
         runtime = onnxruntime.InferenceSession(support.shared(DIRECTION))

@@ -307,6 +307,41 @@ def batches():
           [("w", np.ones((3, 6), np.float32)), ("b", ints(0)), ("a", ints(1))])
 
 
+def thresholds():
+    """What changes with the fifth sample, in ways that 1, 2 and 3 do not show. y = 2x or -3x."""
+    B = TensorProto.BOOL
+    number = [node("Shape", "x", "s", end=1), node("Squeeze", "s", "n")]
+    choose = [node("Where", "ctf", "w"), node("Mul", "xw")]
+    numbers = [("k", np.int64(4)), ("t", np.float32(2)), ("f", np.float32(-3)),
+               ("z", np.int64(0)), ("o", np.int64(1)), ("v", np.array(True))]
+    count = numpy_helper.from_array(ints(1))
+    turn = graph([node("Identity", "c", "d"), node("Add", "ao", "b")],
+                 [("i", I64, []), ("c", B, []), ("a", I64, [])], [("d", B, []), ("b", I64, [])])
+    for width, kind in ((2, "batch"), ("w", "open")):
+        write(f"{kind}_above", [*number, node("Greater", "nk", "c"), *choose],
+              [("x", F, ["n", width])], ["y"], numbers)
+    ways = {
+        "fifth": [node("Sub", "nk", "d"), node("Equal", "do", "c")],
+        "least": [node("Min", "nk", "m"), node("Less", "mn", "c")],
+        "part": [node("Div", "nq", "m"), node("Greater", "mz", "c")],
+        "listed": [node("Gather", "ln", "m"), node("Greater", "mz", "c")],
+        "turned": [node("Loop", "nvz", "m", body=turn), node("Greater", "mk", "c")],
+        "filled": [node("ConstantOfShape", "s", "p", value=count),
+                   node("ReduceSum", "p", "m", keepdims=0), node("Greater", "mk", "c")],
+        "diagonal": [node("Concat", "xxx", "p", axis=1), node("EyeLike", "p", "e", dtype=F),
+                     node("ReduceSum", "e", "m", keepdims=0), node("Greater", "mg", "c")],
+        "windowed": [node("Slice", "xjh", "p"), node("Shape", "p", "u", end=1),
+                     node("Less", "us", "e"), node("Squeeze", "e", "c")],
+        "always": [node("Mul", "nk", "d"), node("Greater", "dz", "c")],
+    }
+    numbers += [("q", np.int64(5)), ("g", np.float32(4)), ("j", ints(0)), ("h", ints(4)),
+                ("l", np.repeat(ints(0, 1), (5, 4092)))]
+    for name, nodes in ways.items():
+        used = {i for n in nodes for i in n.input} | {"t", "f", "o"}
+        write(f"batch_{name}", [*number, *nodes, *choose], [("x", F, ["n", 2])], ["y"],
+              [c for c in numbers if c[0] in used])
+
+
 def texts():
     """Texts that are made in the turns of a loop, whose parts data decides, and in branches."""
     S, B = TensorProto.STRING, TensorProto.BOOL
@@ -731,6 +766,7 @@ def main():
     far_resizes()
     found()
     batches()
+    thresholds()
     sequences()
     upsample_by_nothing()
     texts()

@@ -14,6 +14,8 @@ CONVOLUTIONS = {"CONV2D", "DEPTHWISE_CONV2D"} # share struct ifd_conv2d_attrs
 LINEAR = {"ADD", "SUB", "MUL", "DIV"}
 MAY_NAME = {
     "engine/exec/control.c": ({"LOOP"}, "which of the two it runs"),
+    "engine/ir/count.c": ({"SPACE_TO_BATCH", "BATCH_TO_SPACE"},
+                          "blocks are samples there until a pass folds them away"),
     "engine/model/ports.c": ({"LOOP"}, "how long it runs is not known"),
     "engine/opt/crop_filter.c": (CONVOLUTIONS, "pools average over what is over the image"),
     "engine/opt/drop_round_trip.c": ({"CAST", "DEQUANTIZE",

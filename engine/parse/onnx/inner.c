@@ -6,6 +6,7 @@
 
 #include "engine/base/str.h"
 #include "engine/ir/shape.h"
+#include "engine/ir/trace.h"
 #include "engine/ir/verify.h"
 
 /* ---- values ---- */
@@ -216,8 +217,7 @@ void ifd_onnx_go_back(struct ifd_onnx_call *call, const struct ifd_onnx_mark *ma
 {
     struct ifd_builder *b = call->b;
     b->code = IFD_OK;
-    b->graph->node_count = mark->node_count;
-    b->graph->value_count = mark->value_count;
+    ifd_graph_go_back(b->graph, mark->node_count, mark->value_count);
     call->build->main->next = mark->next;
     call->build->asked = mark->asked;
     call->build->loops = mark->loops;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "engine/ir/shape.h"
+#include "engine/ir/trace.h"
 #include "engine/parse/onnx/onnx_build.h"
 
 #define LENGTH_MAX IFD_PARSE_INLINED_MAX
@@ -139,7 +140,11 @@ static void erase(struct ifd_onnx_call *call)
 
 static void length(struct ifd_onnx_call *call)
 {
-    call->output[0] = ifd_build_number(call->b, IFD_S64, sequence(call, 0).count);
+    const struct ifd_onnx_list list = sequence(call, 0);
+    for (uint32_t i = 0; i < list.count; i++) { /* as many as a constant had parts, perhaps */
+        ifd_trace_read(call->b->graph, list.value[i], false, call->b->source_index);
+    }
+    call->output[0] = ifd_build_number(call->b, IFD_S64, list.count);
 }
 
 /* One piece of x; without the axis if each piece has one element of it. */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "engine/ir/shape.h"
+#include "engine/ir/trace.h"
 #include "engine/parse/onnx/onnx_impl.h"
 
 static struct ifd_shape shape_of(const struct ifd_onnx_call *call, uint32_t i)
@@ -81,23 +82,27 @@ static int64_t bound(int64_t at, int64_t count)
     return at < 0 ? 0 : at > count ? count : at;
 }
 
+static uint32_t whole_shape(struct ifd_builder *b, uint32_t x)
+{
+    const struct ifd_desc list = {.dtype = IFD_S64};
+    return ifd_build_node(b, IFD_OP_SHAPE, &x, 1, &list, NULL);
+}
+
 static uint32_t shape_values(struct ifd_onnx_call *call, uint32_t x)
 {
-    (void)x;
-    const struct ifd_shape shape = shape_of(call, 0);
-    const int64_t rank = shape.rank;
+    const int64_t rank = shape_of(call, 0).rank;
     const int64_t start = bound(ifd_onnx_int(call, "start", 0), rank);
     const int64_t end = bound(ifd_onnx_int(call, "end", rank), rank);
-    return ifd_build_list(call->b, shape.dim + start, (uint32_t)(end > start ? end - start : 0));
+    const uint32_t shape = whole_shape(call->b, x);
+    return start == 0 && end == rank
+               ? shape
+               : ifd_build_cut(call->b, shape, 0, start, end > start ? end - start : 0);
 }
 
 static uint32_t element_count(struct ifd_onnx_call *call, uint32_t x)
 {
-    (void)x;
-    const struct ifd_shape shape = shape_of(call, 0);
-    size_t count = 0;
-    const bool has_count = ifd_shape_elements(&shape, &count);
-    return ifd_build_number(call->b, IFD_S64, has_count ? (double)count : 0);
+    const struct ifd_ints all = {.count = 1};
+    return ifd_build_reduce(call->b, IFD_OP_REDUCE_PROD, whole_shape(call->b, x), &all, false);
 }
 
 /* ---- other shapes of the same elements ---- */
@@ -379,6 +384,7 @@ static uint32_t eye_like(struct ifd_onnx_call *call, uint32_t x)
                               ifd_shape_text(&desc.shape).s);
     }
     const int64_t k = ifd_onnx_int(call, "k", 0);
+    ifd_trace_read(b->graph, x, true, b->source_index);
     const uint32_t is_on =
         ifd_onnx_compared(b, IFD_OP_EQUAL, diagonals(b, desc.shape.dim[0], desc.shape.dim[1]),
                           ifd_build_list(b, &k, 1));

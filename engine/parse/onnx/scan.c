@@ -2,6 +2,7 @@
  * sample of a batch has a loop of its own. */
 #include <string.h>
 
+#include "engine/ir/trace.h"
 #include "engine/parse/onnx/inner.h"
 
 #define TURNS_MAX IFD_PARSE_INLINED_MAX
@@ -153,6 +154,9 @@ void ifd_onnx_scan(struct ifd_onnx_call *call, int unused)
                               ? ifd_build_axis(b, 1, shape.rank)
                               : ifd_build_axis(b, entry(call, "scan_input_axes", 0), shape.rank);
     s.turns = b->code == IFD_OK ? shape.dim[axis] : 0;
+    for (uint32_t i = s.states; b->code == IFD_OK && i < count; i++) { /* they decide the turns */
+        ifd_trace_read(b->graph, whole[i], false, b->source_index);
+    }
     const int64_t samples = s.has_batch ? shape.dim[0] : 1;
     if (b->code == IFD_OK &&
         (s.turns < 1 || s.turns > TURNS_MAX || samples < 1 || samples > TURNS_MAX / s.turns)) {

@@ -4,6 +4,7 @@
  * shapes differ, they are built in place after all: runs say which branch, and whether there is one
  * more turn. */
 #include "engine/ir/shape.h"
+#include "engine/ir/trace.h"
 #include "engine/ir/verify.h"
 #include "engine/parse/tflite/tflite_build.h"
 
@@ -63,8 +64,7 @@ static enum ifd_code set_mark(const struct ifd_tflite_build *b, struct ifd_arena
 static void go_back(struct ifd_tflite_build *b, struct mark mark)
 {
     b->main->next = mark.next;
-    b->graph->node_count = mark.node_count;
-    b->graph->value_count = mark.value_count;
+    ifd_graph_go_back(b->graph, mark.node_count, mark.value_count);
     b->asked = mark.asked;
     if (b->graph == b->main) { /* variables are values of this one */
         ifd_tflite_restore_variables(b, mark.variable, mark.variable_count, mark.value_count);
@@ -108,6 +108,7 @@ static bool is_known(const struct control *c, uint32_t value, bool *ret_is_true)
     const bool asks = c->asks && !c->b->graph->value[value].is_constant;
     const uint32_t known = asks ? ifd_tflite_ask(c->b, value) : value;
     const struct ifd_value *v = &c->b->graph->value[known != IFD_NONE ? known : value];
+    ifd_trace_read(c->b->graph, known != IFD_NONE ? known : value, false, IFD_NONE);
     *ret_is_true = v->is_constant && v->data.size > 0 && v->data.data[0] != 0;
     return v->is_constant && v->data.size > 0;
 }
@@ -358,6 +359,7 @@ static enum ifd_code build_case(const struct control *c)
     }
     const struct ifd_value *number = &b->graph->value[known];
     int32_t i = 0;
+    ifd_trace_read(b->graph, known, false, IFD_NONE);
     if (number->desc.dtype != IFD_S32 || number->data.size != sizeof(i)) {
         return ifd_fail(b->err, IFD_CORRUPT, "the number of a branch is %s %s, expected one s32",
                         ifd_dtype_name(number->desc.dtype), ifd_shape_text(&number->desc.shape).s);

@@ -5,6 +5,7 @@
 
 #include "engine/ir/eval.h"
 #include "engine/ir/shape.h"
+#include "engine/ir/trace.h"
 #include "engine/parse/tflite/tflite_build.h"
 
 #define COMPUTE_ELEMENTS 64 /* shape arithmetic is smaller than this */
@@ -287,8 +288,7 @@ static enum ifd_code finish_node(struct ifd_tflite_build *b, uint32_t node)
 static void take_back(struct ifd_tflite_build *b, const struct ifd_tflite_operator *op,
                       uint32_t node_count, uint32_t value_count)
 {
-    b->graph->node_count = node_count;
-    b->graph->value_count = value_count;
+    ifd_graph_go_back(b->graph, node_count, value_count);
     for (uint32_t i = 0; i < op->input.count + op->output.count; i++) {
         const bool is_input = i < op->input.count;
         const int32_t t = is_input ? op->input.value[i] : op->output.value[i - op->input.count];

@@ -10,6 +10,7 @@
 
 #include "engine/ir/attrs.h"
 #include "engine/ir/shape.h"
+#include "engine/ir/trace.h"
 #include "engine/parse/tflite/flexbuffer.h"
 #include "engine/parse/tflite/tflite_impl.h"
 
@@ -92,6 +93,7 @@ static enum ifd_code constant_ints(const struct ifd_tflite_call *call, uint32_t 
         return ifd_fail(err, IFD_TOO_LARGE, "input %u " NAME_FORMAT " has %zu numbers, limit %zu",
                         i, value->name, count, MAX_INTS);
     }
+    ifd_trace_read_attribute(call->graph, call->input[i], true);
     *ret = (struct ints){.count = count};
     for (size_t k = 0; k < count; k++) {
         if (value->desc.dtype == IFD_S32) {
@@ -114,6 +116,7 @@ static enum ifd_code constant_int(const struct ifd_tflite_call *call, uint32_t i
         code = ifd_fail(err, IFD_CORRUPT, "input %u has %zu numbers, expected 1", i, ints.count);
     }
     if (code == IFD_OK) {
+        ifd_trace_read_attribute(call->graph, call->input[i], false);
         *ret = ints.value[0];
     }
     return code;
@@ -329,6 +332,7 @@ static enum ifd_code read_pad_v2(const struct ifd_tflite_call *call, struct ifd_
                         "input 2 " NAME_FORMAT " is not one number of the type of input 0",
                         value->name);
     }
+    ifd_trace_read_attribute(call->graph, call->input[2], false);
     double number = 0;
     float f = 0;
     int16_t s16 = 0;

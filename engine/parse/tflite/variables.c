@@ -10,6 +10,8 @@
 
 #include <string.h>
 
+#include "engine/ir/trace.h"
+
 #define VARIABLES_MAX 1024
 
 enum {
@@ -304,6 +306,7 @@ static enum ifd_code find_variable(struct ifd_tflite_build *b, const struct ifd_
         return code;
     }
     if (value != IFD_NONE && b->graph->value[value].data.size == sizeof(index)) {
+        ifd_trace_read(b->graph, value, false, IFD_NONE);
         memcpy(&index, b->graph->value[value].data.data, sizeof(index));
     }
     if (index >= b->variable_count || b->variable[index].subgraph) {

@@ -3,6 +3,7 @@
 #include "tests/support/model_file.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #define ONNX   IFD_SOURCE_DIR "/tests/fuzz/corpus/onnx/"
@@ -609,6 +610,41 @@ static void what_the_number_of_samples_decides_is_decided_by_each_request(void)
     model_file_end(&columns);
 }
 
+/* Twice x from the fifth sample on, or with five; else -3 x. Numbers that no reading has had. */
+static void a_threshold_of_samples_is_that_of_each_request(void)
+{
+    static const char *const way[] = {
+        "batch_above",  "batch_least",    "batch_part",     "batch_listed", "batch_turned",
+        "batch_filled", "batch_diagonal", "batch_windowed", "batch_fifth",  "open_above"};
+    static const int64_t batch[] = {1, 6, 2, 5, 4, 16, 3};
+    for (size_t i = 0; i < sizeof(way) / sizeof(way[0]); i++) {
+        struct model_file f;
+        char path[256];
+        (void)snprintf(path, sizeof(path), ONNX "%s.onnx", way[i]);
+        model_file_begin(&f, path, &(struct model_file_options){.batch = 16});
+        EXPECT(f.info->has_open_dims);
+        for (size_t k = 0; k < sizeof(batch) / sizeof(batch[0]); k++) {
+            const int64_t n = f.batch = batch[k];
+            const bool is_above = strcmp(way[i], "batch_fifth") == 0 ? n == 5 : n > 4;
+            REQUIRE_OK(run(&f, SHAPE(n, 2)), &f.err);
+            EXPECT_CLOSE(((const float *)f.out[0].data)[1], is_above ? 4 : -6, 0); /* x = 2 */
+        }
+        model_file_end(&f);
+    }
+}
+
+/* What is the same for every number of samples keeps none from another. */
+static void a_condition_that_always_holds_leaves_the_batch_free(void)
+{
+    struct model_file f;
+    model_file_begin(&f, ONNX "batch_always.onnx", &(struct model_file_options){.batch = 16});
+    EXPECT(f.info->batch_is_free && !f.info->has_open_dims);
+    f.batch = 16;
+    REQUIRE_OK(run(&f, SHAPE(16, 2)), &f.err);
+    EXPECT_CLOSE(((const float *)f.out[0].data)[1], 4, 0);
+    model_file_end(&f);
+}
+
 /* Axes, scales, and constants whose size is that number. */
 static void sizes_and_scales_follow_the_number_of_samples(void)
 {
@@ -658,6 +694,20 @@ static void every_failed_allocation_of_a_shared_run_is_reported(void)
                                                     .rounds_at_least = 20});
 }
 
+static enum ifd_code run_2_2(struct model_file *f)
+{
+    f->batch = 2;
+    return run(f, SHAPE(2, 2));
+}
+
+static void every_failed_allocation_of_a_comparison_is_reported(void)
+{
+    model_file_torture(&(struct model_file_torture){.path = ONNX "batch_always.onnx",
+                                                    .options = {.batch = 4},
+                                                    .run = run_2_2,
+                                                    .rounds_at_least = 20});
+}
+
 static enum ifd_code run_2_3(struct model_file *f)
 {
     return run(f, SHAPE(2, 3, 2));
@@ -701,8 +751,11 @@ int main(int argc, char **argv)
         T(what_is_computed_with_the_number_of_samples_is_not_shared),
         T(shapes_that_cannot_be_shared_do_not_keep_others_from_it),
         T(what_the_number_of_samples_decides_is_decided_by_each_request),
+        T(a_threshold_of_samples_is_that_of_each_request),
+        T(a_condition_that_always_holds_leaves_the_batch_free),
         T(sizes_and_scales_follow_the_number_of_samples),
         T(every_failed_allocation_of_a_shared_run_is_reported),
+        T(every_failed_allocation_of_a_comparison_is_reported),
         T(every_failed_allocation_is_reported),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
