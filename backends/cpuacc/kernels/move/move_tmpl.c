@@ -12,23 +12,39 @@ INLINE size_t least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* A tile of rows x n, both at most TILE. */
+/* Four rows and columns, or what is left of them. */
+INLINE void transpose_block_32(size_t rows, size_t n, const uint32_t *in, size_t in_row,
+                               uint32_t *out, size_t out_row)
+{
+    if (rows >= 4 && n >= 4) {
+        transpose_4x4(in, in_row * sizeof(*in), out, out_row * sizeof(*out));
+        return;
+    }
+    for (size_t j = 0; j < least(4, n); j++) {
+        for (size_t i = 0; i < least(4, rows); i++) {
+            out[j * out_row + i] = in[i * in_row + j];
+        }
+    }
+}
+
+/* A tile of rows x n, both at most TILE. Cache lines on the side of the longer rows are finished
+ * four at a time: rows of 4 KiB share one set of the first-level cache. */
 INLINE void transpose_tile_32(size_t rows, size_t n, const uint32_t *in, size_t in_row,
                               uint32_t *out, size_t out_row)
 {
+    if (in_row < out_row) {
+        for (size_t c = 0; c < n; c += 4) {
+            for (size_t r = 0; r < rows; r += 4) {
+                transpose_block_32(rows - r, n - c, in + r * in_row + c, in_row,
+                                   out + c * out_row + r, out_row);
+            }
+        }
+        return;
+    }
     for (size_t r = 0; r < rows; r += 4) {
         for (size_t c = 0; c < n; c += 4) {
-            const uint32_t *from = in + r * in_row + c;
-            uint32_t *to = out + c * out_row + r;
-            if (r + 4 <= rows && c + 4 <= n) {
-                transpose_4x4(from, in_row * sizeof(*from), to, out_row * sizeof(*to));
-                continue;
-            }
-            for (size_t j = 0; j < least(4, n - c); j++) {
-                for (size_t i = 0; i < least(4, rows - r); i++) {
-                    to[j * out_row + i] = from[i * in_row + j];
-                }
-            }
+            transpose_block_32(rows - r, n - c, in + r * in_row + c, in_row, out + c * out_row + r,
+                               out_row);
         }
     }
 }
