@@ -740,7 +740,7 @@ def main():
                  few_bits, others, volumes, turns, regions, dynamic_layers, newest,
                  optimized, position_biases, channels_last,
                  many_classes, recurrent, converted, former, expanded, softmax_steps,
-                 listed, fewer_bits, odd_trees, joined):
+                 listed, fewer_bits, odd_trees, joined, holes):
         make()
 
 
@@ -1170,6 +1170,17 @@ def joined():
           [node("Conv", "xw", "c"), node("Transpose", "c", "t", perm=[0, 2, 3, 1]),
            node("Reshape", ["t", "shape"], "f"), node("Relu", "f", "r"),
            node("Concat", "zr", axis=1)], [x, z], places)
+
+
+def holes():
+    """Masks of minus infinity, as ONNX Runtime's quantizer writes them: the scale is infinite."""
+    x = ("x", np.array([[-np.inf, 0, 3], [np.nan, np.inf, -2]], F))
+    for name, dtype in (("signed", S8), ("unsigned", U8)):
+        for kind, scale in (("", F(np.inf)), ("_rows", np.array([np.inf, 0.5], F))):
+            zero = np.full(scale.shape, 3, dtype)
+            write(f"quantize_holes_{name}{kind}",
+                  [node("QuantizeLinear", "xsz", "q", **({"axis": 0} if kind else {})),
+                   node("Identity", "q")], [x], [("s", scale), ("z", zero)])
 
 
 if __name__ == "__main__":

@@ -64,9 +64,7 @@ static uint32_t as_floats(struct ifd_builder *b, uint32_t x)
                           ifd_build_content(b, add->input[1]).size > 0;
     const struct ifd_clamp_attrs *range = clamp ? clamp->attrs : NULL;
     const enum ifd_dtype dtype = ifd_build_desc(b, x)->dtype;
-    const float least = dtype == IFD_S8 ? -128 : 0, most = dtype == IFD_S8 ? 127 : 255;
-    const bool fits = is_whole && (dtype == IFD_S8 || dtype == IFD_U8) && range->min == least &&
-                      range->max == most;
+    const bool fits = is_whole && dtype == IFD_U8 && range->min == 0 && range->max == 255;
     return fits ? cast->input[0] : ifd_build_cast(b, x, IFD_F32);
 }
 
@@ -105,17 +103,15 @@ static uint32_t narrowed(struct ifd_builder *b, uint32_t x, const struct ifd_onn
     if (ifd_onnx_describe(b, q, &described)) {
         output = described;
     }
-    if (output.dtype == IFD_S16) { /* saturates, and NaN is the lowest number */
+    if (output.dtype == IFD_S8 || output.dtype == IFD_S16) { /* NaN is the lowest number */
         static const float one = 1;
         static const int32_t none = 0;
         static const struct ifd_quantize_attrs attrs = {.rounds_even = true};
         output.quant = (struct ifd_quant){.scale = &one, .zero_point = &none, .count = 1};
         return ifd_build_node(b, IFD_OP_QUANTIZE, &x, 1, &output, &attrs);
     }
-    const bool is_signed = output.dtype == IFD_S8;
-    const double numbers = ifd_dtype_bytes(output.dtype) == 1 ? 256 : 65536;
-    const uint32_t clamped = ifd_build_clamp(b, x, is_signed ? -numbers / 2 : 0,
-                                             (is_signed ? numbers / 2 : numbers) - 1);
+    const float most = ifd_dtype_bytes(output.dtype) == 1 ? 255 : 65535;
+    const uint32_t clamped = ifd_build_clamp(b, x, 0, most); /* NaN is 0 */
     return ifd_build_node(b, IFD_OP_CAST, &clamped, 1, &output, NULL);
 }
 
