@@ -396,11 +396,17 @@ static bool take_outputs(const struct ifd_count *c, struct again *a)
     return has_memory;
 }
 
-static enum ifd_code prepare(const struct ifd_count *c, const struct ifd_node *node,
-                             struct again *a, struct ifd_err *err)
+static struct again plan_again(const struct ifd_count *c, const struct ifd_node *node)
 {
-    *a = (struct again){.node = node, .def = ifd_op_def(node->op), .begin = NOT_YET, .rows = 1};
-    a->moves = may_move(c, a);
+    struct again a = {.node = node, .def = ifd_op_def(node->op), .begin = NOT_YET};
+    a.moves = may_move(c, &a);
+    a.rows = may_take_rows(c, &a) ? ROWS : 1;
+    return a;
+}
+
+static enum ifd_code prepare(const struct ifd_count *c, struct again *a, struct ifd_err *err)
+{
+    const struct ifd_node *node = a->node;
     ifd_arena_init(&a->scratch, c->arena->alloc, 0);
     const enum ifd_code code = ifd_graph_prepare_call(c->graph, node, &a->scratch, &a->call, err);
     if (code != IFD_OK) {
@@ -410,7 +416,6 @@ static enum ifd_code prepare(const struct ifd_count *c, const struct ifd_node *n
     a->now = ifd_arena_take_array(&a->scratch, node->output_count, sizeof(*a->now));
     a->first = ifd_arena_take_array(&a->scratch, node->output_count, sizeof(*a->first));
     a->slope = ifd_arena_take_array(&a->scratch, node->output_count, sizeof(*a->slope));
-    a->rows = may_take_rows(c, a) ? ROWS : 1;
     const bool has_memory = a->input && a->now && a->first && a->slope && take_inputs(c, a) &&
                             (a->rows == 1 || take_rows(c, a)) && take_outputs(c, a);
     return has_memory ? IFD_OK : ifd_arena_fail(&a->scratch, 0, err);
@@ -428,13 +433,9 @@ static bool are_all_0(const int64_t *slope, size_t count)
 
 static double cost_of(const struct ifd_count *c, const struct again *a)
 {
-    double elements = a->rows > 1 ? 0 : CALL_ELEMENTS;
-    for (uint32_t i = 0; i < a->node->input_count + a->node->output_count; i++) {
-        const uint32_t value = i < a->node->input_count ? a->node->input[i]
-                                                        : a->node->output[i - a->node->input_count];
-        elements += value != IFD_NONE ? (double)ifd_count_elements(c, value) : 0;
-    }
-    return elements * (a->moves ? 3 : IFD_MAX_BATCH);
+    const double once =
+        ifd_node_work(c->graph, a->node) + (a->rows > 1 ? 0 : (double)CALL_ELEMENTS);
+    return once * (a->moves ? 3 : IFD_MAX_BATCH);
 }
 
 static void note_slopes(struct ifd_count *c, const struct again *a)
@@ -446,30 +447,39 @@ static void note_slopes(struct ifd_count *c, const struct again *a)
     }
 }
 
+static void follow(const struct ifd_count *c, struct again *a)
+{
+    bool is_sure = true;
+    for (uint32_t i = 0; i < a->node->input_count; i++) {
+        is_sure = is_sure && !ifd_count_has_unknown(c, a->node->input[i]);
+    }
+    if (!is_sure && !a->moves && !a->def->is_elementwise) {
+        lose_all(c, a);
+        return;
+    }
+    if (!is_sure && a->moves) {
+        spread_by_moving(c, a);
+    } else if (!is_sure) {
+        spread_by_element(c, a);
+    }
+    follow_line(c, a);
+}
+
 enum ifd_code ifd_count_compute(struct ifd_count *c, const struct ifd_node *node,
                                 struct ifd_err *err)
 {
-    struct again a;
-    bool is_sure = true;
-    const enum ifd_code code = prepare(c, node, &a, err);
+    struct again a = plan_again(c, node);
+    const double cost = cost_of(c, &a);
+    if (cost > c->work_left) { /* nor is there memory for it */
+        for (uint32_t o = 0; o < node->output_count; o++) {
+            c->form[node->output[o]] = (struct ifd_count_form){.kind = IFD_COUNT_OTHER};
+        }
+        return IFD_OK;
+    }
+    c->work_left -= cost;
+    const enum ifd_code code = prepare(c, &a, err);
     if (code == IFD_OK) {
-        for (uint32_t i = 0; i < node->input_count; i++) {
-            is_sure = is_sure && !ifd_count_has_unknown(c, node->input[i]);
-        }
-        const double cost = cost_of(c, &a);
-        const bool may_follow =
-            (is_sure || a.moves || a.def->is_elementwise) && cost <= c->work_left;
-        c->work_left -= may_follow ? cost : 0;
-        if (!may_follow) {
-            lose_all(c, &a);
-        } else if (!is_sure && a.moves) {
-            spread_by_moving(c, &a);
-        } else if (!is_sure) {
-            spread_by_element(c, &a);
-        }
-        if (may_follow) {
-            follow_line(c, &a);
-        }
+        follow(c, &a);
         note_slopes(c, &a);
     }
     ifd_arena_finish(&a.scratch);

@@ -178,9 +178,8 @@ static double text_work(const struct ifd_value *value)
     return bytes * TEXT_STEPS;
 }
 
-/* Elements that the reference kernel reads or writes, at most; an estimate in doubles, which do not
- * overflow. */
-static double work_of(const struct ifd_graph *graph, const struct ifd_node *node)
+/* An estimate in doubles, which do not overflow. */
+double ifd_node_work(const struct ifd_graph *graph, const struct ifd_node *node)
 {
     const struct ifd_op_def *def = ifd_op_def(node->op);
     double in = 0, largest = 1, out = 0;
@@ -212,7 +211,7 @@ double ifd_graph_work(const struct ifd_graph *graph)
     double work = 0;
     for (; graph; graph = graph->next) {
         for (uint32_t n = 0; n < graph->node_count; n++) {
-            work += work_of(graph, &graph->node[n]);
+            work += ifd_node_work(graph, &graph->node[n]);
         }
     }
     return work;
@@ -222,7 +221,7 @@ double ifd_graph_work(const struct ifd_graph *graph)
 static bool spend(struct ifd_graph *graph, const struct ifd_node *node)
 {
     struct ifd_graph *whole = graph->main ? graph->main : graph;
-    const double work = work_of(graph, node);
+    const double work = ifd_node_work(graph, node);
     if (whole->work_limit == 0 || work <= WORK_FREE) {
         return true;
     }

@@ -9,6 +9,9 @@
  *  known. */
 bool ifd_graph_is_computable(const struct ifd_graph *graph, const struct ifd_node *node);
 
+/** Elements and products that the reference kernel of a node reads or writes, at most. */
+double ifd_node_work(const struct ifd_graph *graph, const struct ifd_node *node);
+
 /** What one run computes with the reference kernels, at most: elements and products, those of
  *  branches and of one turn of each loop included. */
 double ifd_graph_work(const struct ifd_graph *graph);

@@ -118,6 +118,10 @@ def onnx_graphs():
     make_onnx.write("slow_folded", [node("ConstantOfShape", "n", "a")] +
          [node("Exp", ["a" * (i + 1)], ["a" * (i + 2)]) for i in range(100)] +
          [node("Add", ["x", "a" * 101])], [("x", F, [1])], ["y"], [("n", ints(14000000))])
+    # each of the results has 1024 elements that follow the number of samples
+    make_onnx.write("slow_compared", [node("Shape", "x", "s", end=1)] +
+                    [node("Less", "ks", [f"{i:x}"]) for i in range(4500)] + [node("Relu", "x")],
+                    [("x", F, ["n", 2])], ["y"], [("k", np.zeros(1024, np.int64))])
     make_onnx.write("slow_products", [node("ConstantOfShape", "n", "a")] +
                     [node("MatMul", ["a" * (i + 1)] * 2, ["a" * (i + 2)]) for i in range(20)] +
                     [node("Add", ["x", "a" * 21])], [("x", F, [1])], ["y"],
