@@ -58,7 +58,10 @@ static bool find(const struct ifd_graph *graph, const uint32_t *reader, struct i
         node = next(graph, reader, node);
     }
     if (!node || node->op != IFD_OP_BATCH_TO_SPACE || (p.expand && !p.squeeze) ||
-        node->input_count != 1 || to_batch->input_count != 1) {
+        node->input_count != 1 || to_batch->input_count != 1 ||
+        !ifd_rewrite_keeps_quant(graph, to_batch) || !ifd_rewrite_keeps_quant(graph, node) ||
+        (p.expand && !(ifd_rewrite_keeps_quant(graph, p.expand) &&
+                       ifd_rewrite_keeps_quant(graph, p.squeeze)))) {
         return false;
     }
     p.to_space = node;

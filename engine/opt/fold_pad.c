@@ -82,7 +82,8 @@ static enum ifd_code fold_pool(struct ifd_graph *graph, struct ifd_node *pool,
     const struct ifd_pool2d_attrs *before = pool->attrs;
     struct ifd_window window = before->window;
     const struct ifd_shape *in = &graph->value[pool->input[0]].desc.shape;
-    if (!pads_image(pads) || !pads_with_least(graph, pads, pad->input[0]) ||
+    if (!ifd_rewrite_keeps_quant(graph, pad) || !pads_image(pads) ||
+        !pads_with_least(graph, pads, pad->input[0]) ||
         !widen(&window, before->filter_h, before->filter_w, in, pads) ||
         window.pad_top >= before->filter_h || window.pad_bottom >= before->filter_h ||
         window.pad_left >= before->filter_w || window.pad_right >= before->filter_w) {
@@ -109,7 +110,8 @@ static enum ifd_code fold_conv(struct ifd_graph *graph, struct ifd_node *conv,
     struct ifd_window window = ((const struct ifd_conv2d_attrs *)conv->attrs)->window;
     const struct ifd_shape *in = &graph->value[conv->input[0]].desc.shape;
     const struct ifd_shape *filter = &graph->value[conv->input[1]].desc.shape;
-    if (!pads_image(pads) || !pads_with_zero(pads, &graph->value[pad->input[0]].desc) ||
+    if (!ifd_rewrite_keeps_quant(graph, pad) || !pads_image(pads) ||
+        !pads_with_zero(pads, &graph->value[pad->input[0]].desc) ||
         !widen(&window, filter->dim[1], filter->dim[2], in, pads)) {
         return IFD_OK;
     }

@@ -145,6 +145,13 @@ static enum ifd_code keep(struct mover *m, const struct ifd_node *node)
     return add_node(m, node, node->attrs, input, node->output);
 }
 
+/* Only of one quantization: numbers that are stored stay as they are where another one follows. */
+static bool means_the_same(const struct mover *m, uint32_t v, uint32_t w)
+{
+    const struct ifd_quant *quant = &m->to.value[v].desc.quant;
+    return quant->count <= 1 && ifd_quant_same(quant, &m->to.value[w].desc.quant);
+}
+
 /* Copies a transposition: of w instead of v; drops it if the result is w. */
 static enum ifd_code transpose(struct mover *m, const struct ifd_node *node)
 {
@@ -159,12 +166,15 @@ static enum ifd_code transpose(struct mover *m, const struct ifd_node *node)
         perm = perm_chain(&fact->perm, &perm);
         base = fact->other;
     }
-    if (perm_is_identity(&perm) && !m->is_output[out]) {
+    const bool is_same = means_the_same(m, base, out);
+    if (is_same && perm_is_identity(&perm) && !m->is_output[out]) {
         m->fact[out].same = base;
         return IFD_OK;
     }
-    m->fact[out].other = base;
-    m->fact[out].perm = perm;
+    if (is_same) {
+        m->fact[out].other = base;
+        m->fact[out].perm = perm;
+    }
     return add_transpose(m, base, &perm, out);
 }
 

@@ -55,6 +55,10 @@ bool ifd_rewrite_has_room(const struct ifd_graph *graph, size_t bytes);
 /** Gives the node a writable copy of its attributes; NULL: no memory. */
 void *ifd_rewrite_own_attrs(struct ifd_graph *graph, struct ifd_node *node);
 
+/** Has what a node moves the same quantization before and behind it? Stored numbers stay as they
+ *  are where it has not, and only the output says what they mean. */
+bool ifd_rewrite_keeps_quant(const struct ifd_graph *graph, const struct ifd_node *node);
+
 /** from makes the output of to; the caller drops to, the only reader of from. */
 void ifd_rewrite_store_instead(struct ifd_graph *graph, struct ifd_node *from,
                                const struct ifd_node *to);

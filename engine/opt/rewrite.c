@@ -232,6 +232,12 @@ static const float *one_number(const struct ifd_graph *graph, const struct ifd_n
     return NULL;
 }
 
+bool ifd_rewrite_keeps_quant(const struct ifd_graph *graph, const struct ifd_node *node)
+{
+    return ifd_quant_same(&graph->value[node->input[0]].desc.quant,
+                          &graph->value[node->output[0]].desc.quant);
+}
+
 bool ifd_rewrite_clamps(const struct ifd_graph *graph, const struct ifd_node *node, float *ret_min,
                         float *ret_max)
 {

@@ -107,6 +107,97 @@ static void a_conversion_through_a_tiny_scale_is_not_dropped(void)
     ifd_arena_finish(&f.arena);
 }
 
+static uint32_t move(struct fixture *f, enum ifd_op op, uint32_t v, const struct ifd_desc *to,
+                     const char *const names[3], const int64_t *value[3], size_t count)
+{
+    struct ifd_node *node = NULL;
+    const uint32_t out = add_as(f, op, &v, 1, to, &node);
+    for (int i = 0; i < 3 && names[i]; i++) {
+        set_ints(node, names[i], value[i], count);
+    }
+    infer(f);
+    return out;
+}
+
+static uint32_t conv_of_bytes(struct fixture *f, uint32_t v, const struct ifd_desc *to)
+{
+    static const float scale[] = {0.02f};
+    static const int32_t zero_point[] = {0};
+    static const int8_t weights[] = {9, -7, 5, -3, 1, 2, -4, 6, -8, 7, -5, 3, 9, 8, -6, 4, -2, 1};
+    const struct ifd_desc desc = {
+        .dtype = IFD_S8, .shape = SHAPE(1, 3, 3, 2), .quant = {scale, zero_point, 1, 0}};
+    struct ifd_node *node = NULL;
+    struct ifd_err err = {0};
+    uint32_t filter = 0;
+    REQUIRE_OK(ifd_graph_add_value(&f->graph, "w", &desc, &filter, &err), &err);
+    const struct ifd_bytes content = {(const uint8_t *)weights, sizeof(weights)};
+    REQUIRE_OK(ifd_graph_set_constant(&f->graph, filter, content, 0, &err), &err);
+    const uint32_t out = add_as(f, IFD_OP_CONV2D, (const uint32_t[]){v, filter}, 2, to, &node);
+    struct ifd_conv2d_attrs *attrs = (struct ifd_conv2d_attrs *)(uintptr_t)node->attrs;
+    attrs->window.padding = IFD_PAD_VALID;
+    infer(f);
+    return out;
+}
+
+/* Numbers are moved as they are stored. Only where they have the scale and zero point of before may
+ * the next node read them there. */
+static void what_moves_numbers_to_another_quantization_stays(void)
+{
+    static const float scale[] = {0.1f, 0.04f};
+    static const int32_t zero_point[] = {-128, 20};
+    static const char *const pads[3] = {"before", "after"}, *const perm[3] = {"perm"},
+                             *const blocks[3] = {"block", "before", "after"};
+    const int64_t *sides[3] = {(const int64_t[]){0, 1, 1, 0}, (const int64_t[]){0, 1, 1, 0}};
+    const int64_t *to_batch[3] = {(const int64_t[]){2, 2}, (const int64_t[]){2, 2},
+                                  (const int64_t[]){2, 2}};
+    const int64_t *to_space[3] = {(const int64_t[]){2, 2}, (const int64_t[]){0, 0},
+                                  (const int64_t[]){0, 0}};
+    const int64_t *turn[3] = {(const int64_t[]){0, 3, 1, 2}};
+    const int64_t *back[3] = {(const int64_t[]){0, 2, 3, 1}};
+    enum { PADDED_CONV, PADDED_POOL, TO_BATCH, TO_SPACE, TURN, TURN_BACK, KINDS };
+    for (int i = 0; i < 2 * KINDS; i++) {
+        struct fixture f;
+        const int kind = i / 2;
+        const bool changes = i % 2 == 1;
+        setup(&f);
+        const struct ifd_desc from = {.dtype = IFD_S8, .quant = {scale, zero_point, 1, 0}};
+        const struct ifd_desc other = {.dtype = IFD_S8, .quant = {scale + 1, zero_point + 1, 1, 0}};
+        const struct ifd_desc real = {.dtype = IFD_F32};
+        const struct ifd_desc *to = changes ? &other : &from;
+        uint32_t v =
+            convert(&f, IFD_OP_QUANTIZE, test_graph_f32(&f.graph, "x", SHAPE(1, 8, 6, 2)), &from);
+        enum ifd_op gone = IFD_OP_PAD;
+        uint32_t stays = 1;
+        if (kind == PADDED_CONV) {
+            v = conv_of_bytes(&f, move(&f, gone, v, to, pads, sides, 4), &from);
+        } else if (kind == PADDED_POOL) {
+            struct ifd_node *node = NULL;
+            v = move(&f, gone, v, to, pads, sides, 4);
+            v = add_as(&f, IFD_OP_MAX_POOL2D, &v, 1, to, &node);
+            struct ifd_pool2d_attrs *attrs = (struct ifd_pool2d_attrs *)(uintptr_t)node->attrs;
+            attrs->filter_h = attrs->filter_w = 3;
+            attrs->window.padding = IFD_PAD_VALID;
+            infer(&f);
+        } else if (kind == TO_BATCH || kind == TO_SPACE) {
+            const struct ifd_desc *inner = kind == TO_BATCH ? to : &from;
+            gone = IFD_OP_SPACE_TO_BATCH;
+            v = move(&f, gone, v, inner, blocks, to_batch, 2);
+            v = move(&f, IFD_OP_BATCH_TO_SPACE, conv_of_bytes(&f, v, &from),
+                     kind == TO_SPACE ? to : &from, blocks, to_space, 2);
+        } else {
+            const struct ifd_desc *inner = kind == TURN ? to : &from;
+            v = move(&f, IFD_OP_TRANSPOSE, v, inner, perm, turn, 4);
+            v = convert(&f, IFD_OP_ABS, v, inner);
+            v = move(&f, IFD_OP_TRANSPOSE, v, to, perm, back, 4);
+            gone = kind == TURN ? IFD_OP_TRANSPOSE : IFD_OP_RESHAPE; /* of the same shape */
+            stays = kind == TURN ? 2 : 1;
+        }
+        optimize(&f, convert(&f, IFD_OP_DEQUANTIZE, v, &real));
+        EXPECT_INT(count_ops(&f, gone), changes ? stays : 0);
+        ifd_arena_finish(&f.arena);
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
@@ -116,6 +207,7 @@ int main(int argc, char **argv)
         T(a_scale_that_weights_cannot_hold_stays),
         T(an_activation_between_constants_keeps_them_apart),
         T(a_conversion_through_a_tiny_scale_is_not_dropped),
+        T(what_moves_numbers_to_another_quantization_stays),
     };
     return test_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }
