@@ -773,6 +773,25 @@ def hashtables_of_a_call_behind_a_cut():
 
 
 @good
+def found_once_behind_a_cut():
+    """y = the places of x that are not 0, and 2 more: what CALL_ONCE finds in a list of its own,
+    with an operator that asks as the first of the model does."""
+    m = Model()
+    x, old = m.input("x", [2], shape_signature=[-1]), m.tensor("old", [1, 1], "INT64")
+    at = m.tensor("at", [1, 1], "INT64", shape_signature=[-1, 1])
+    y = m.tensor("y", [1, 1], "INT64", shape_signature=[-1, 1])
+    m.op("WHERE", [x], [at])
+    m.op("CALL_ONCE", [], [], "CallOnce", {"init_subgraph": 1})
+    m.op("READ_VARIABLE", [handle(m)], [old])
+    m.op("ADD", [at, old], [y], "Add", {})
+    g = Subgraph(m)
+    at = g.tensor("at", [1, 1], "INT64")
+    g.op("WHERE", [g.tensor("list", [3], data=f32(0, 0, 4))], [at])
+    g.op("ASSIGN_VARIABLE", [handle(g), at], [])
+    return m.output(y)
+
+
+@good
 def hashtable_in_branch():
     """y = 5 if c, else 7. Each branch fills the table."""
     m = branches(None)

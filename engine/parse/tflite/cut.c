@@ -24,11 +24,12 @@ static uint64_t answer_id(uint32_t question, uint32_t result)
     return ANSWER | (uint64_t)question << 8 | result;
 }
 
-/* The value of an answer, IFD_NONE if it is not known. */
+/* The value of an answer, IFD_NONE if it is not known: none is while CALL_ONCE is read. */
 static uint32_t find_answer(const struct ifd_tflite_build *b, uint32_t question, uint32_t result)
 {
     const struct ifd_resume *resume = b->options->resume;
-    for (uint32_t i = 0; resume && b->node == resume->node && i < resume->value_count; i++) {
+    const bool is_here = resume && b->resumed && b->node == resume->node;
+    for (uint32_t i = 0; is_here && i < resume->value_count; i++) {
         if (resume->value[i].id == answer_id(question, result)) {
             return b->resumed[i];
         }

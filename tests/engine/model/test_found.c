@@ -209,6 +209,19 @@ static void handles_name_the_same_table_behind_a_cut(void)
     find_behind_a_cut(TFLITE "good_hashtables_of_a_call_behind_a_cut.tflite");
 }
 
+/* Of found_once_behind_a_cut. */
+static void what_a_call_once_finds_answers_no_later_question(void)
+{
+    static const float x[2] = {0, 1};
+    struct model_file f;
+    model_file_begin(&f, TFLITE "good_found_once_behind_a_cut.tflite", NULL);
+    f.in[0] = tensor(IFD_F32, SHAPE(2), x, sizeof(x));
+    REQUIRE_OK(model_file_run(&f), &f.err);
+    EXPECT(ifd_shape_equal(&f.out[0].shape, &SHAPE(1, 1)));
+    EXPECT_INT(((const int64_t *)f.out[0].data)[0], 3);
+    model_file_end(&f);
+}
+
 /* Of hashtable_in_branch: y = 5 if c, else 7. */
 static void a_table_holds_what_the_branch_filled_it_with(void)
 {
@@ -541,6 +554,7 @@ int main(int argc, char **argv)
         T(branches_find_as_much_as_the_data_has),
         T(loops_find_as_much_as_the_data_has),
         T(handles_name_the_same_table_behind_a_cut),
+        T(what_a_call_once_finds_answers_no_later_question),
         T(a_table_holds_what_the_branch_filled_it_with),
         T(requests_hand_over_sizes),
         T(a_node_may_ask_for_computed_numbers_twice),
