@@ -260,6 +260,21 @@ def fully_connected_reshape_softmax():
     return m
 
 
+@good
+def signature_of_open_sizes():
+    """y = a - b. The signature calls a b, and b what no tensor is called."""
+    m = Model()
+    a, b = (m.input(n, [1, 2], shape_signature=[-1, -1]) for n in "ab")
+    y = m.tensor("y", [1, 2], shape_signature=[-1, -1])
+    m.op("SUB", [a, b], [y], "Sub", {})
+    m.value["signature_defs"] = [{
+        "inputs": [{"name": "b", "tensor_index": a}, {"name": "other", "tensor_index": b}],
+        "outputs": [{"name": "out", "tensor_index": y}], "signature_key": "serve",
+        "subgraph_index": 0
+    }]
+    return m.output(y)
+
+
 POOL = {"padding": "VALID", "stride_w": 2, "stride_h": 2, "filter_w": 2, "filter_h": 2}
 
 

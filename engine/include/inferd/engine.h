@@ -129,7 +129,8 @@ struct ifd_external_names {
     uint32_t count;
 };
 
-/** The shape of the input of this name; IFD_DIM_ANY where a request decides. */
+/** The shape of the input of this name, or else of this signature_name; IFD_DIM_ANY where a request
+ *  decides. */
 struct ifd_input_shape {
     const char *name;
     struct ifd_shape shape;

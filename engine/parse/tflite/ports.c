@@ -64,11 +64,12 @@ static enum ifd_code copy_signatures(const struct ports *p, const char **ret)
     return *ret ? IFD_OK : ifd_arena_fail(p->graph->arena, strlen(text), p->err);
 }
 
-/* What the signature calls a port; a tensor that is listed twice has two names, perhaps. */
-static enum ifd_code name_by_signature(const struct ports *p, const struct ifd_tflite_ints *tensors,
-                                       bool is_output, uint32_t index, struct ifd_port *port)
+/* A tensor that is listed twice has two names, perhaps. */
+const char *ifd_tflite_signature_name(const struct ifd_tflite_build *b,
+                                      const struct ifd_tflite_ints *tensors, bool is_output,
+                                      uint32_t index)
 {
-    const struct ifd_tflite_signature *s = p->b->signature;
+    const struct ifd_tflite_signature *s = b->signature;
     const struct ifd_tflite_map *map = !s ? NULL : is_output ? s->output : s->input;
     const uint32_t count = !s ? 0 : is_output ? s->output_count : s->input_count;
     uint32_t before = 0;
@@ -77,14 +78,21 @@ static enum ifd_code name_by_signature(const struct ports *p, const struct ifd_t
     }
     for (uint32_t i = 0; i < count; i++) {
         if (map[i].tensor == (uint32_t)tensors->value[index] && before-- == 0) {
-            port->signature_name =
-                ifd_arena_text(p->graph->arena, map[i].name, strlen(map[i].name));
-            return port->signature_name
-                       ? IFD_OK
-                       : ifd_arena_fail(p->graph->arena, strlen(map[i].name), p->err);
+            return map[i].name;
         }
     }
-    return IFD_OK;
+    return NULL;
+}
+
+static enum ifd_code name_by_signature(const struct ports *p, const struct ifd_tflite_ints *tensors,
+                                       bool is_output, uint32_t index, struct ifd_port *port)
+{
+    const char *name = ifd_tflite_signature_name(p->b, tensors, is_output, index);
+    if (!name) {
+        return IFD_OK;
+    }
+    port->signature_name = ifd_arena_text(p->graph->arena, name, strlen(name));
+    return port->signature_name ? IFD_OK : ifd_arena_fail(p->graph->arena, strlen(name), p->err);
 }
 
 /* The file's tensors, then the states, whose names give way, as that of an output that comes again

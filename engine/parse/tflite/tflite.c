@@ -109,16 +109,39 @@ enum ifd_code ifd_tflite_inline(struct ifd_tflite_build *b, uint32_t subgraph,
 
 /* ---- inputs and outputs ---- */
 
+static bool is_given(const struct ifd_tflite_build *b, const char *name)
+{
+    bool is = false;
+    for (uint32_t i = 0; i < b->options->shape_count; i++) {
+        is = is || strcmp(b->options->shape[i].name, name) == 0;
+    }
+    return is;
+}
+
+/* What the options call an input: a tensor's name goes before that of a signature. */
+static const char *name_in_options(const struct ifd_tflite_build *b, uint32_t index)
+{
+    const struct ifd_tflite_ints *input = &b->input;
+    const char *own = b->g->tensor[input->value[index]].name;
+    const char *name = ifd_tflite_signature_name(b, input, false, index);
+    bool may_be = name && is_given(b, name) && !is_given(b, own);
+    for (uint32_t i = 0; may_be && i < input->count; i++) {
+        may_be = strcmp(b->g->tensor[input->value[i]].name, name) != 0;
+    }
+    return may_be ? name : own;
+}
+
 /* A dimension is open where the signature or the shape says -1. */
-static void decide_shape(struct ifd_tflite_build *b, uint32_t tensor, struct ifd_value *value,
+static void decide_shape(struct ifd_tflite_build *b, uint32_t index, struct ifd_value *value,
                          struct ifd_shape *ret_declared)
 {
+    const uint32_t tensor = (uint32_t)b->input.value[index];
     const struct ifd_shape example = value->desc.shape;
     struct ifd_shape file = ifd_tflite_declared(&b->g->tensor[tensor], &example);
     if (b->options->keeps_state && file.rank > 0 && file.dim[0] == IFD_DIM_ANY) {
         file.dim[0] = 1; /* a state is that of one sample */
     }
-    ifd_parse_input_shape(b->options, value->name, &file, &example, ret_declared,
+    ifd_parse_input_shape(b->options, name_in_options(b, index), &file, &example, ret_declared,
                           &value->desc.shape);
     ifd_parse_note_open(&file, ret_declared, b->parsed);
 }
@@ -156,7 +179,7 @@ static enum ifd_code build_inputs(struct ifd_tflite_build *b)
             return code;
         }
         struct ifd_value *v = &b->graph->value[ret[i]];
-        decide_shape(b, (uint32_t)input->value[i], v, &b->declared[i]);
+        decide_shape(b, i, v, &b->declared[i]);
         code = ifd_tflite_check_bytes(b, ret[i]);
         if (code != IFD_OK) {
             return code;

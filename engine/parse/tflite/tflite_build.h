@@ -98,6 +98,10 @@ IFD_NODISCARD enum ifd_code ifd_tflite_check_bytes(const struct ifd_tflite_build
                                                    uint32_t value);
 /** Writes the names of the file's signatures: `"a", "b"`, cut at size. (ports.c) */
 void ifd_tflite_list_signatures(const struct ifd_tflite_model *model, char *text, size_t size);
+/** What the signature calls port index of the model, one of these tensors; NULL. (ports.c) */
+const char *ifd_tflite_signature_name(const struct ifd_tflite_build *b,
+                                      const struct ifd_tflite_ints *tensors, bool is_output,
+                                      uint32_t index);
 /** Builds operator index of the subgraph. (node.c) */
 IFD_NODISCARD enum ifd_code ifd_tflite_build_operator(struct ifd_tflite_build *b, uint32_t index,
                                                       struct ifd_arena *scratch);

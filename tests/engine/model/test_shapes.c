@@ -299,6 +299,23 @@ static void the_caller_may_bind_what_the_file_leaves_open(void)
     model_file_end(&f);
 }
 
+/* Of signature_of_open_sizes: "other" and "b" are the second input, though the signature calls the
+ * first one b. */
+static void the_caller_may_bind_by_the_name_of_a_signature(void)
+{
+    static const char *const names[] = {"other", "b"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        const struct ifd_input_shape shape = {.name = names[i], .shape = SHAPE(-1, 7)};
+        struct model_file f;
+        model_file_begin(
+            &f, TFLITE "good_signature_of_open_sizes.tflite",
+            &(struct model_file_options){.model = {.input_shape = &shape, .input_shape_count = 1}});
+        EXPECT(ifd_shape_equal(&f.info->input[0].desc.shape, &SHAPE(-1, -1)));
+        EXPECT(ifd_shape_equal(&f.info->input[1].desc.shape, &SHAPE(-1, 7)));
+        model_file_end(&f);
+    }
+}
+
 static void the_caller_may_open_what_the_file_fixes(void)
 {
     const struct ifd_input_shape shape = {.name = "x", .shape = SHAPE(-1, -1, 4, 2)};
@@ -737,6 +754,7 @@ int main(int argc, char **argv)
         T(an_output_has_the_rank_of_more_samples),
         T(a_batch_alone_is_open_and_free),
         T(the_caller_may_bind_what_the_file_leaves_open),
+        T(the_caller_may_bind_by_the_name_of_a_signature),
         T(the_caller_may_open_what_the_file_fixes),
         T(a_request_brings_sizes_that_no_trial_found),
         T(a_first_dimension_may_be_no_batch),
