@@ -477,6 +477,111 @@ def sampled():
     )
 
 
+def of_language_models():
+    """Operators of com.microsoft that newer language models have."""
+    own = {"domain": "com.microsoft"}
+    S = TensorProto.INT32
+    x = ("x", F, ["n", 4])
+
+    def made(op, inputs, outputs=("y",), **attributes):
+        return helper.make_node(op, list(inputs), list(outputs), **attributes, **own)
+
+    expert = [("v", weights(3, 8, 4)), ("b", weights(3, 8)), ("u", weights(3, 4, 4))]
+    gate = {"activation_type": "swiglu", "swiglu_fusion": 1, "swiglu_limit": 7.0}
+    write("moe", [node("MatMul", "xr", "s"), made("MoE", "xsvbu", k=2, **gate)], [x], ["y"],
+          [("r", weights(4, 3)), *expert])
+    write("moe_few", [made("MoE", "xsvbu", **gate)], [("x", F, [1, 4]), ("s", F, [1, 3])], ["y"],
+          expert)
+    packed = [("v", np.arange(48, dtype=np.uint8).reshape(3, 8, 2)), ("k", weights(3, 8)),
+              ("u", np.arange(48, dtype=np.uint8).reshape(3, 4, 4)), ("l", weights(3, 4)),
+              ("z", np.arange(12, dtype=np.uint8).reshape(3, 4))]
+    few = ["x", "s", "v", "k", "", "u", "l"] + [""] * 4
+    write("qmoe", [made("QMoE", [*few, "z", "", "", "g"], activation_type="silu", k=1)],
+          [("x", F, [2, 4]), ("s", F, [2, 3]), ("g", F, [2, 3])], ["y"], packed)
+    write("qmoe_blocks", [made("QMoE", few, block_size=4, k=2, quant_type="int")],
+          [("x", F, [1, 2, 4]), ("s", F, [2, 3])], ["y"],
+          [packed[0], packed[2], ("k", weights(3, 8, 1)), ("l", weights(3, 4, 2))])
+    write("group_router", [made("MoEGroupRouter", "xb", "yst", n_group=2, topk_group=1, top_k=2)],
+          [x], ["y", "s", "t"], [("b", weights(4))])
+    write("gates", [
+        made("ScaledSiLU", "x", "a", alpha=2.0), made("GatedAdd", "xag", "b"),
+        made("GatedRMSNorm", "bhx", "c"), made("LinearAttentionGate", "cghx", "yz"),
+    ], [x], ["y", "z"], [("g", weights(4)), ("h", weights(4))])
+    write("engram_gate", [made("EngramGate", "kqvghw", "yz")],
+          [("k", F, [1, 2, 2, 4]), ("q", F, [1, 2, 2, 4]), ("v", F, [1, 2, 4])], ["y", "z"],
+          [(n, weights(2, 4)) for n in "ghw"])
+    write("streams", [
+        made("BranchwiseRMSNorm", "xg", "a", num_branches=2),
+        made("HyperConnectionPreMix", "af", "b", num_branches=2, reduction_scale=0.5),
+        made("HyperConnectionPostMix", "abfm", num_branches=2),
+    ], [("x", F, [1, 3, 8])], ["y"],
+        [("g", weights(8)), ("f", weights(1, 3, 2)), ("m", weights(1, 3, 2, 2))])
+    write("ngrams", [made("NGramRepeatBlock", "is", ngram_size=2)],
+          [("i", I64, ["n", 4]), ("s", F, ["n", 3])], ["y"])
+    ten = [("c", weights(6, 2)), ("s", weights(6, 2))]
+    write("rotary_mixed", [made("MRotaryEmbedding", "xpcs", mrope_section=[1, 1, 0])],
+          [("x", F, [1, 2, 8]), ("p", I64, [3, 1, 2])], ["y"], ten)
+    write("group_query", [
+        made("GroupQueryAttention", ["x", "", "", "k", "v", "l", "t", "c", "s"], "yab",
+             num_heads=2, kv_num_heads=1, do_rotary=1, local_window_size=2, smooth_softmax=1),
+    ], [("x", F, [2, 1, 16]), ("k", F, [2, 1, 3, 4]), ("v", F, [2, 1, 3, 4]), ("l", S, [2])],
+        ["y", "a", "b"], [("t", np.array(4, np.int32)), *ten])
+    write("group_query_all", [
+        made("GroupQueryAttention", ["q", "k", "v", "", "", "l", "t"], num_heads=2,
+             kv_num_heads=2, causal=0, softcap=3.0),
+    ], [("q", F, [1, 3, 8]), ("k", F, [1, 3, 8]), ("v", F, [1, 3, 8]), ("l", S, [1])], ["y"],
+        [("t", np.array(3, np.int32))])
+    write("transposed_with_pads", [made("ConvTransposeWithDynamicPads", "xwpb", strides=[2, 1])],
+          [("x", F, [1, 2, 3, 3])], ["y"],
+          [("w", weights(2, 1, 2, 2)), ("p", ints(1, 0, 0, 1)), ("b", weights(1))])
+    write("delta", [
+        made("GatedDeltaNet", ["q", "k", "v", "", "d", "r", "s", "l", "b"], "yt",
+             gate_activation="softplus", beta_activation="sigmoid", qk_l2_norm=1),
+    ], [("q", F, [1, 2, 1, 2]), ("k", F, [1, 2, 1, 2]), ("v", F, [1, 2, 2, 3]),
+        ("s", F, [1, 2, 3, 2])], ["y", "t"],
+        [("d", weights(1, 2, 2)), ("r", weights(1, 2, 2)), ("l", weights(2)), ("b", weights(2))])
+    write("delta_packed", [
+        made("GatedDeltaNet", ["q", "k", "v", "", "d", "", "s", "l", "b"], "yt",
+             update_rule="gated", gate_activation="kda"),
+    ], [("q", F, [2, 1, 2]), ("k", F, [2, 1, 2]), ("v", F, [2, 1, 3]), ("s", F, [1, 1, 3, 2])],
+        ["y", "t"],
+        [("d", weights(2, 1, 2)), ("l", weights(1)), ("b", weights(1, 2))])
+
+
+def of_unknown_rank():
+    """Inputs of which the file says no more than the type."""
+    for name, nodes, constants in (
+        ("conv", [node("Relu", "x", "r"), node("Conv", "rw", kernel_shape=[2, 2])],
+         [("w", weights(1, 2, 2, 2))]),
+        ("gemm", [node("Identity", "x", "r"), node("Gemm", "rw", transB=1)],
+         [("w", weights(3, 4))]),
+        ("perm", [node("Transpose", "x", perm=[1, 0, 2])], []),
+        ("empty", [node("Conv", "xw", kernel_shape=[1, 1])], [("w", weights(1, 0, 1, 1))]),
+    ):
+        write(f"rank_{name}", nodes, [("x", F, None)], ["y"], constants)
+
+
+def shared_trees():
+    """Nodes that share a child, leaves that vote twice, results that no leaf names."""
+    learned = {"domain": "ai.onnx.ml"}
+    tree = {
+        "nodes_treeids": [0] * 4, "nodes_nodeids": [0, 1, 2, 3], "nodes_featureids": [1, 0, 0, 0],
+        "nodes_values": [0.5, 0.25, 0.0, 0.0],
+        "nodes_modes": ["BRANCH_EQ", "BRANCH_EQ", "LEAF", "LEAF"],
+        "nodes_truenodeids": [2, 2, 0, 0], "nodes_falsenodeids": [1, 3, 0, 0],
+    }
+    write("trees_shared", [
+        node("TreeEnsembleRegressor", "x", target_treeids=[0, 0, 0], target_nodeids=[2, 2, 3],
+             target_ids=[0, 0, 1], target_weights=[1.0, 2.0, -1.0], n_targets=3,
+             base_values=[0.5, 0.5, 0.5], **tree, **learned),
+    ], [("x", F, ["n", 2])], ["y"], domains=["ai.onnx.ml"])
+    write("trees_of_one_class", [
+        node("TreeEnsembleClassifier", "x", "yz", class_treeids=[0, 0], class_nodeids=[2, 3],
+             class_ids=[0, 0], class_weights=[0.75, 0.25], classlabels_int64s=[4, 5],
+             base_values=[0.5], **tree, **learned),
+    ], [("x", F, ["n", 2])], [("y", I64, ["n"]), "z"], domains=["ai.onnx.ml"])
+
+
 def main():
     FOLDER.mkdir(parents=True, exist_ok=True)
     picture = [("x", F, ["n", 2, 6, 6])]
@@ -840,6 +945,9 @@ def main():
     )
     typed = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=3)
     (FOLDER / "typed_fields.onnx").write_bytes(typed.SerializeToString())
+    of_language_models()
+    of_unknown_rank()
+    shared_trees()
 
 
 if __name__ == "__main__":

@@ -164,6 +164,8 @@ static bool describe(struct ifd_onnx_call *call, const struct layout *layout, st
 {
     struct ifd_builder *b = call->b;
     const struct ifd_shape x = shape_of(b, call->input[X]), r = shape_of(b, call->input[ROUTER]);
+    const uint32_t own = ifd_onnx_input(call, layout->own_shares);
+    const struct ifd_shape shares = shape_of(b, own);
     int64_t tokens = 1;
     for (uint32_t d = 0; d + 1 < x.rank; d++) {
         tokens *= x.dim[d];
@@ -171,7 +173,8 @@ static bool describe(struct ifd_onnx_call *call, const struct layout *layout, st
     const int64_t chosen = ifd_onnx_int(call, "k", 1);
     bool fits = (x.rank == 2 || x.rank == 3) && r.rank == 2 && r.dim[0] == tokens && chosen >= 1 &&
                 chosen <= r.dim[1] && r.dim[1] <= INT32_MAX && tokens > 0 &&
-                ifd_onnx_int(call, "use_sparse_mixer", 0) == 0;
+                ifd_onnx_int(call, "use_sparse_mixer", 0) == 0 &&
+                (own == IFD_NONE || ifd_shape_equal(&shares, &r));
     for (uint32_t i = layout->third; i < call->input_count; i++) {
         const bool is_known = i == layout->own_shares || (i >= layout->zeros && i < layout->limit);
         fits = fits && (is_known || call->input[i] == IFD_NONE);

@@ -235,14 +235,14 @@ static uint32_t where(struct ifd_builder *b, uint32_t flags, uint32_t scores, do
 static uint32_t group_router(struct ifd_onnx_call *call)
 {
     struct ifd_builder *b = call->b;
-    const struct ifd_shape s = shape_of(b, call->input[0]);
+    const struct ifd_shape s = shape_of(b, call->input[0]), bias = shape_of(b, call->input[1]);
     const int64_t experts = s.rank > 0 ? s.dim[s.rank - 1] : 0;
     const int64_t groups = ifd_onnx_int(call, "n_group", 1), few = ifd_onnx_int(call, "top_k", 0);
     const int64_t kept = ifd_onnx_int(call, "topk_group", 1);
     const int64_t of_each = ifd_onnx_int(call, "group_topk", 2);
-    if (ifd_onnx_input(call, 2) != IFD_NONE || experts < 1 || experts > INT32_MAX || groups < 1 ||
-        experts % groups != 0 || kept < 1 || kept > groups || few < 1 || of_each < 1 ||
-        few > experts / groups * kept) {
+    if (ifd_onnx_input(call, 2) != IFD_NONE || bias.rank != 1 || bias.dim[0] != experts ||
+        experts < 1 || experts > INT32_MAX || groups < 1 || experts % groups != 0 || kept < 1 ||
+        kept > groups || few < 1 || of_each < 1 || few > experts / groups * kept) {
         return refuse(call, "a choice of groups, or a projection");
     }
     const int64_t flat[2] = {-1, experts}, apart[3] = {-1, groups, experts / groups};

@@ -196,10 +196,15 @@ static uint32_t recur(struct ifd_onnx_call *call, struct recurrence *r)
         return ifd_build_fail(b, IFD_INVALID, "%lld queries, %lld keys, %lld values",
                               (long long)q.dim[2], (long long)t, (long long)v.dim[2]);
     }
+    const struct ifd_shape of_state = {.rank = 4, .dim = {n, heads, dk, dv}};
+    const struct ifd_shape given = shape_of(b, r->state);
+    if (r->state != IFD_NONE && !ifd_shape_equal(&given, &of_state)) {
+        return ifd_build_fail(b, IFD_INVALID, "a state of shape %s, expected %s",
+                              ifd_shape_text(&given).s, ifd_shape_text(&of_state).s);
+    }
     if (t < 1 || t > STEPS_MAX) {
         return ifd_build_fail(b, IFD_TOO_LARGE, "%lld steps, limit %d", (long long)t, STEPS_MAX);
     }
-    const struct ifd_shape of_state = {.rank = 4, .dim = {n, heads, dk, dv}};
     uint32_t state = r->state == IFD_NONE ? filled(b, IFD_F32, 0, &of_state) : r->state;
     const struct ifd_batch_matmul_attrs turned = {.adj_x = true};
     const int64_t grouped[4] = {n, heads, q.dim[1] / heads, dk};

@@ -1277,6 +1277,99 @@ static void experts_have_weights_of_two_layers(void)
     }
 }
 
+/* x, shares of three experts, weights that are no constants, and at last what each token takes of
+ * its experts. */
+static void each_token_takes_a_share_of_each_expert(void)
+{
+    for (int64_t experts = 2; experts <= 3; experts++) {
+        struct message g = {.size = 0}, n = node("QMoE", "x", "r", "y");
+        const struct message x = port("x", 1, two_by_three), r = port("r", 1, two_by_three),
+                             w = port("w", 2, (const int64_t[]){3, 3, 3, 0}),
+                             own = port("own", 1, (const int64_t[]){2, experts, 0}),
+                             y = port("y", 1, two_by_three);
+        text(&n, 1, "w");
+        for (uint32_t i = 3; i < 14; i++) {
+            text(&n, 1, "");
+        }
+        text(&n, 1, "own");
+        text(&n, 7, "com.microsoft");
+        inner(&g, 1, &n);
+        inner(&g, 11, &x);
+        inner(&g, 11, &r);
+        inner(&g, 11, &w);
+        inner(&g, 11, &own);
+        inner(&g, 12, &y);
+        const struct message m = model(&g, 17);
+        expect_refused(&m, IFD_UNSUPPORTED,
+                       experts == 3 ? "weights [3,3,3] of 4 bits" : "1 of the experts of [2,3]");
+    }
+}
+
+static void a_router_has_a_bias_for_each_expert(void)
+{
+    static const int64_t shapes[][3] = {{3, 0}, {1, 0}, {2, 3, 0}};
+    for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+        struct message g = {.size = 0}, n = node("MoEGroupRouter", "x", "b", "y");
+        const struct message x = port("x", 1, (const int64_t[]){1, 3, 0}),
+                             b = port("b", 1, shapes[i]),
+                             y = port("y", 1, (const int64_t[]){1, 3, 0});
+        text(&n, 7, "com.microsoft");
+        add_int(&n, "top_k", 1);
+        inner(&g, 1, &n);
+        inner(&g, 11, &x);
+        inner(&g, 11, &b);
+        inner(&g, 12, &y);
+        const struct message m = model(&g, 17);
+        expect_refused(&m, i == 0 ? IFD_OK : IFD_UNSUPPORTED,
+                       i == 0 ? "" : "a choice of groups, or a projection: inputs of shape [1,3]");
+    }
+}
+
+/* Of heads as they are, and of GatedDeltaNet with both dimensions swapped. */
+static void a_state_is_one_for_each_sample_and_head(void)
+{
+    static const int64_t shapes[][5] = {{1, 2, 4, 3, 0}, {1, 1, 4, 3, 0}, {4, 3, 0}};
+    for (size_t i = 0; i < 2 * sizeof(shapes) / sizeof(shapes[0]); i++) {
+        const bool is_delta = i % 2 == 1;
+        struct message g = {.size = 0},
+                       n = node(is_delta ? "GatedDeltaNet" : "LinearAttention", "q", "q", "y"),
+                       rule = {.size = 0};
+        int64_t state[5];
+        memcpy(state, shapes[i / 2], sizeof(state));
+        const uint32_t last = i / 2 == 2 ? 1 : 3;
+        state[last - 1] = is_delta ? 3 : 4;
+        state[last] = is_delta ? 4 : 3;
+        const struct message q = port("q", 1,
+                                      is_delta ? (const int64_t[]){1, 2, 2, 4, 0}
+                                               : (const int64_t[]){1, 2, 8, 0}),
+                             v = port("v", 1,
+                                      is_delta ? (const int64_t[]){1, 2, 2, 3, 0}
+                                               : (const int64_t[]){1, 2, 6, 0}),
+                             s = port("s", 1, state),
+                             y = port("y", 1,
+                                      is_delta ? (const int64_t[]){1, 2, 2, 3, 0}
+                                               : (const int64_t[]){1, 2, 6, 0});
+        text(&n, 1, "v");
+        for (uint32_t k = 3; k < (is_delta ? 6 : 3); k++) {
+            text(&n, 1, "");
+        }
+        text(&n, 1, "s");
+        text(&n, 7, "com.microsoft");
+        text(&rule, 1, "update_rule");
+        text(&rule, 4, "linear");
+        inner(&n, 5, &rule);
+        add_int(&n, "q_num_heads", 2);
+        add_int(&n, "kv_num_heads", 2);
+        inner(&g, 1, &n);
+        inner(&g, 11, &q);
+        inner(&g, 11, &v);
+        inner(&g, 11, &s);
+        inner(&g, 12, &y);
+        const struct message m = model(&g, 17);
+        expect_refused(&m, i < 2 ? IFD_OK : IFD_CORRUPT, i < 2 ? "" : "a state of shape [");
+    }
+}
+
 /* Of any inputs and outputs; a list ends with NULL. */
 static void add_node(struct message *g, const char *op, const char *const *in,
                      const char *const *out, int64_t to)
@@ -1417,6 +1510,9 @@ int main(int argc, char **argv)
         T(kernels_of_machines_have_a_known_name),
         T(linear_attention_has_a_query_for_each_key),
         T(experts_have_weights_of_two_layers),
+        T(each_token_takes_a_share_of_each_expert),
+        T(a_router_has_a_bias_for_each_expert),
+        T(a_state_is_one_for_each_sample_and_head),
         T(scales_of_dynamic_products_may_have_more_dimensions),
         T(varints_end_at_64_bits),
         T(functions_of_recurrent_layers_are_known_and_have_their_numbers),
