@@ -76,10 +76,12 @@ static void set_desc(struct ifd_desc *desc, enum ifd_dtype dtype, float *scale, 
     desc->quant = (struct ifd_quant){.scale = scale, .zero_point = zero_point, .count = 1};
 }
 
-/** Every number of a small type, and floats of all sizes; no NaN, of which nothing is promised. */
-static void fill(const struct ifd_desc *desc, void *data)
+/** Every number of a small type, and floats of all sizes; NaN where it is promised what becomes of
+ *  it. */
+static void fill(const struct ifd_desc *desc, void *data, bool has_nan)
 {
-    static const float odd[] = {0.0f, -0.0f, INFINITY, -INFINITY, 0.5f, -0.5f, 1e38f, 1e-38f};
+    const float odd[] = {0.0f,  -0.0f, INFINITY, -INFINITY,           0.5f,
+                         -0.5f, 1e38f, 1e-38f,   has_nan ? NAN : 1.0f};
     for (size_t i = 0; i < COUNT; i++) {
         if (desc->dtype == IFD_F32) {
             const int exponent = (int)test_random_int(&rng, -44, 44);
@@ -120,7 +122,7 @@ static void random_call(struct call *call, const struct ifd_op_def *def, enum if
     for (uint32_t i = 0; i < call->input_count; i++) {
         set_desc(&call->in[i], from, &call->scale[i], &call->zero_point[i]);
         call->in[i].shape = (struct ifd_shape){.rank = 2, .dim = {ROWS, columns}};
-        fill(&call->in[i], call->data[i]);
+        fill(&call->in[i], call->data[i], def == ifd_op_def(IFD_OP_QUANTIZE));
     }
     if (outer) {
         call->in[0].shape.dim[1] = 1;
