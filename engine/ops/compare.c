@@ -56,9 +56,7 @@ struct comparison {
     enum ifd_dtype dtype;
     int32_t zero_a, zero_b;
     struct ifd_multiplier a, b;
-    /* where a scale is 1 or more: LiteRT then shifts by negative numbers, and its results depend on
-     * where an element lies */
-    bool is_real;
+    bool is_real;   /* LiteRT's compiler gives no one answer (scaled) */
     bool is_stored; /* s16 that is ordered: LiteRT takes no scales then */
     double scale_a, scale_b;
 };
@@ -78,9 +76,12 @@ static int order_f64(double a, double b)
     return a < b ? -1 : a > b;
 }
 
+/* Of scales above 1 LiteRT shifts to the right by a negative number, as x86 does: what is left are
+ * signs, -1 or 1 (ifd_shifts_alike). */
 static int32_t scaled(int32_t x, struct ifd_multiplier factor)
 {
-    return ifd_requantize_double(x * (1 << LEFT_SHIFT), factor);
+    return ifd_fixed_shift_any(ifd_fixed_mul_high(x * (1 << LEFT_SHIFT), factor.fraction),
+                               -factor.shift);
 }
 
 static int compare(const struct comparison *c, const void *a, int64_t i, const void *b, int64_t k)
@@ -121,10 +122,11 @@ static void compare_all(const struct ifd_ref_call *call, uint32_t accepted)
         c.zero_b = ifd_ref_zero_point(call->in[1]);
         c.scale_a = (double)ifd_ref_scale(call->in[0]);
         c.scale_b = (double)ifd_ref_scale(call->in[1]);
-        c.is_real = c.scale_a >= 1 || c.scale_b >= 1;
         c.is_stored = c.dtype == IFD_S16 && accepted != EQUAL && accepted != NOT_EQUAL;
         c.a = ifd_multiplier(c.scale_a);
         c.b = ifd_multiplier(c.scale_b);
+        const int bits = LEFT_SHIFT + (c.dtype == IFD_S16 ? 15 : 8);
+        c.is_real = !ifd_shifts_alike(c.a, bits) || !ifd_shifts_alike(c.b, bits);
     }
     uint8_t *y = call->output[0];
     struct ifd_walk walk;

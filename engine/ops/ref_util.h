@@ -83,6 +83,15 @@ static inline int32_t ifd_requantize_double(int32_t x, struct ifd_multiplier m)
     return ifd_fixed_scale_double(x, m.fraction, m.shift);
 }
 
+/** Do numbers below 2^bits become the same in all loops of LiteRT that take factors below 1? A
+ *  greater one is a shift to the right by a negative number: vectors leave the sign, what remains
+ *  of a loop counts modulo 32. By 1 LiteRT aborts. */
+static inline bool ifd_shifts_alike(struct ifd_multiplier m, int bits)
+{
+    const bool is_one = m.shift == 1 && m.fraction == 1 << 30;
+    return m.shift <= 0 || (!is_one && (-m.shift & 31) >= bits);
+}
+
 static inline int32_t ifd_requantize_single(int32_t x, struct ifd_multiplier m)
 {
     return ifd_fixed_scale_single(x, m.fraction, m.shift);

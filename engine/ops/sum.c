@@ -37,6 +37,9 @@ enum { SQUARE_LEFT_SHIFT = 7 };
 struct sum_factors {
     int left;
     struct ifd_multiplier a, b, y;
+    /* SUB by a factor above 1: LiteRT shifts to the right by a negative number; where all of its
+     * loops do so alike, a sign is left, -1 or 1 */
+    bool is_sign;
 };
 
 /** squares: the sum is squared first. */
@@ -93,8 +96,7 @@ static int32_t scaled_up(int32_t x, int left, struct ifd_multiplier factor)
     return ifd_requantize_double(x * (1 << left), factor);
 }
 
-/** A factor of 1 or more saturates. ADD of LiteRT aborts, and SUB shifts by a negative number: its
- *  results depend on where an element lies. */
+/** A factor of 1 or more saturates: ADD of LiteRT aborts, and SUB has no one answer. */
 static int32_t scaled_down(int32_t x, struct ifd_multiplier factor)
 {
     const int64_t high = ifd_fixed_mul_high(x, factor.fraction);
@@ -117,7 +119,9 @@ static int32_t sub_quant(int32_t a, int32_t b, const void *context)
     const struct sum_factors *factors = context;
     const int32_t sum =
         scaled_up(a, factors->left, factors->a) - scaled_up(b, factors->left, factors->b);
-    return scaled_down(sum, factors->y);
+    return factors->is_sign ? ifd_fixed_shift_any(ifd_fixed_mul_high(sum, factors->y.fraction),
+                                                  -factors->y.shift)
+                            : scaled_down(sum, factors->y);
 }
 
 /** Right shifts that bring s16 inputs with power-of-two scales to the output's scale; one of
@@ -195,8 +199,10 @@ static void sum(const struct ifd_ref_call *call, const struct sum_kernels *kerne
     } else if (sum_shifts(call, &shifts)) {
         ifd_binary_map_quant(call, kernels->shifted, &shifts);
     } else {
-        const struct sum_factors factors =
+        struct sum_factors factors =
             sum_factors(call->in[0], call->in[1], call->out[0], sum_left_shift(dtype), false);
+        const int bits = factors.left + (dtype == IFD_S16 ? 15 : 8); /* of a sum */
+        factors.is_sign = factors.y.shift > 0 && ifd_shifts_alike(factors.y, bits);
         ifd_binary_map_quant(call, kernels->quant, &factors);
     }
 }

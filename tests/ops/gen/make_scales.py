@@ -173,6 +173,65 @@ def powers(cases, builtin, kind, cls):
                   {"pot_scale_int16": True}, 2)
 
 
+def comparison(cases, builtin):
+    """Of scales above 1, where LiteRT compares signs."""
+    for dtype in ALL:
+        for a, b in ((1.5, 1.5), (1.5, 0.5), (2, 4), (255, 255), (0.25, 1e30)):
+            x = [cases.tensor(dtype, [27], s) for s in (a, b)]
+            x[1].data[::3] = x[0].data[::3]
+            cases.ask((a, b), builtin, 0, None, x, [Tensor("bool", [27])], None, 2)
+
+
+def far_difference(cases):
+    """By a factor above 1, where LiteRT leaves signs."""
+    for dtype, factors in (("u8", (1.5, 3, 12)), ("s8", (1.5, 3, 12)), ("s16", (1.5, 3))):
+        for factor in factors:
+            x = [cases.tensor(dtype, [27], s) for s in (0.3, 0.11)]
+            y = 2 * 0.3 / (2.0**(15 if dtype == "s16" else 20) * factor)
+            z = Tensor(dtype, [27], None, y, zero(dtype, 5))
+            cases.ask((0.3, 0.11, y), B.SUB, O.SubOptions,
+                      options(schema.SubOptionsT, potScaleInt16=False), x, [z],
+                      {"pot_scale_int16": False}, 2)
+
+
+def sub(cases):
+    powers(cases, B.SUB, O.SubOptions, schema.SubOptionsT)
+    far_difference(cases)
+
+
+def embedding_lookup(cases):
+    for dtype in ALL:
+        for s in (0, 1e-40, 0.5, 3e38):
+            at = Tensor("s32", data=[2, 0, 3, 3])
+            table = cases.tensor(dtype, [4, 5], s, constant=True)
+            rows = Tensor(dtype, [4, 5], None, s, table.zero_point[0])
+            run(B.EMBEDDING_LOOKUP, 0, None, [at, table], [rows])
+            shown(cases, (dtype, s), [at, table], [rows])
+
+
+def inside_lstm(cases):
+    """Scales of intermediate tensors and of normalizations."""
+    for what, more, s in itertools.chain(
+            itertools.product(("sums",), ({"norm": True},), (0, 1e-40, 1e-31, 1e31)),
+            itertools.product(("norm",), ({"norm": True},), (20, 1e5, 1e6, 3e38)),
+            itertools.product(("hidden",), ({"projection": 3}, {"peephole": True}),
+                              (0, 1e-40, 1e-31, 3e38))):
+        (made, inputs, outputs, between), operands, attrs = make_lstm.parts(
+            cases.rng, 2, 3, 4, 6, **more)
+        tensors = {"sums": between[1:2], "norm": inputs[20:24], "hidden": between[-1:]}[what]
+        for t in tensors:
+            t.scale = [float(np.float32(s))]
+        if what == "sums":
+            attrs["forget_scale"] = between[1].scale[0]
+        elif what == "hidden":
+            sign = -1 if "projection" in more else 1
+            attrs |= {"hidden_scale": between[-1].scale[0],
+                      "hidden_zero": sign * between[-1].zero_point[0]}
+        run(B.UNIDIRECTIONAL_SEQUENCE_LSTM, O.UnidirectionalSequenceLSTMOptions, made, inputs,
+            outputs, version=3, intermediates=between)
+        shown(cases, (what, s), operands, outputs, attrs)
+
+
 def lstm(cases):
     for what, more in itertools.product(
             ("x", "weights", "recurrent", "y"), ({}, {"projection": 3}, {"norm": True})):
@@ -187,6 +246,7 @@ def lstm(cases):
             run(B.UNIDIRECTIONAL_SEQUENCE_LSTM, O.UnidirectionalSequenceLSTMOptions, made, inputs,
                 outputs, version=3, intermediates=between)
             shown(cases, (what, s), operands, outputs, attrs)
+    inside_lstm(cases)
 
 
 def shown(cases, scales, inputs, outputs, attrs=None):
@@ -240,7 +300,6 @@ def basic_lstm(cases):
         shown(cases, (what, s), x, y)
 
 
-
 TOPK = Tensor("s32", data=np.int32(3), constant=True)
 TABLE = {
     "sqrt": lambda c: unary(c, B.SQRT, SIGNED, 2, positive=True),
@@ -279,10 +338,18 @@ TABLE = {
     "top_k": lambda c: stored(c, B.TOPK_V2, O.TopKV2Options, schema.TopKV2OptionsT(),
                               ([2, 8], [2, 3]), {"k": 3}, 2, hidden=[TOPK]),
     "add": lambda c: powers(c, B.ADD, O.AddOptions, schema.AddOptionsT),
-    "sub": lambda c: powers(c, B.SUB, O.SubOptions, schema.SubOptionsT),
+    "sub": sub,
     "lstm": lstm,
     "svdf": svdf,
     "basic_lstm": basic_lstm,
+    "clamp": lambda c: unary(c, B.RELU_0_TO_1, BYTES, 1, attrs={"min": 0.0, "max": 1.0}),
+    "embedding_lookup": embedding_lookup,
+    "equal": lambda c: comparison(c, B.EQUAL),
+    "not_equal": lambda c: comparison(c, B.NOT_EQUAL),
+    "less": lambda c: comparison(c, B.LESS),
+    "less_equal": lambda c: comparison(c, B.LESS_EQUAL),
+    "greater": lambda c: comparison(c, B.GREATER),
+    "greater_equal": lambda c: comparison(c, B.GREATER_EQUAL),
 }
 
 if __name__ == "__main__":
