@@ -25,6 +25,8 @@ int32_t ifd_low_bound(float real, float scale, int32_t zero, int32_t lowest, int
     return !(bound > (float)lowest) ? lowest : bound < (float)highest ? (int32_t)bound : highest;
 }
 
+#define NORM_SCALE_MAX 0x1p3f /* 10000 of its steps are the least variance */
+
 /* The factor of a sum of 8 bits is 2^-19 of that of its scales, and below 1. */
 #define SUM_WRAPS 0x1p11
 
@@ -57,11 +59,29 @@ static bool is_odd(const struct ifd_desc *desc)
     return is;
 }
 
+/* Scales inside an LSTM layer that the backends compute with. */
+static bool is_odd_lstm(const struct ifd_node_view *node)
+{
+    const struct ifd_lstm_attrs *attrs = node->attrs;
+    const float hidden = attrs->hidden_scale;
+    bool is = hidden >= 0 && !(isnormal(hidden) && hidden <= 1e30f);
+    for (uint32_t g = 0; g < IFD_LSTM_GATES; g++) {
+        const uint32_t norm = IFD_LSTM_NORM(g);
+        const struct ifd_desc *weights = norm < node->input_count ? node->input[norm].desc : NULL;
+        is = is || !(attrs->gate_scale[g] >= 1e-30f && attrs->gate_scale[g] <= 1e30f) ||
+             (weights && weights->quant.scale[0] > NORM_SCALE_MAX);
+    }
+    return is;
+}
+
 /* LiteRT's arithmetic of these has no fixed-point factor that fits. */
 static bool is_beyond_factors(const struct ifd_node_view *node)
 {
     const struct ifd_desc *in = node->input_count > 0 ? node->input[0].desc : NULL;
     const struct ifd_softmax_attrs *softmax = node->attrs;
+    if (node->op == IFD_OP_LSTM) {
+        return is_odd_lstm(node);
+    }
     if (!in || in->quant.count != 1) {
         return false;
     }

@@ -5,6 +5,7 @@
 #include "engine/tensor/fixed16.h"
 #include "engine/tensor/lstm8.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -95,9 +96,10 @@ static void normalize(const struct ifd_ref_call *call, int64_t count, uint32_t g
     const int64_t mean = sum * ROOT_ONE / count;
     const int64_t variance =
         (squares * (ROOT_ONE * ROOT_ONE / count) - mean * mean) / (ROOT_ONE * ROOT_ONE);
-    const int32_t least = (int32_t)ifd_ref_clamp_f32(10000 * scale, 1, IFD_LSTM_NORM_SCALE_MAX);
-    const struct ifd_multiplier root =
-        ifd_ref_inverse_root(variance < 1 ? least : (int32_t)variance);
+    const int32_t least = ifd_fixed_from_float(10000 * scale);
+    const struct ifd_multiplier root = ifd_ref_inverse_root(variance >= 1 ? (int32_t)variance
+                                                            : least > 1   ? least
+                                                                          : 1);
     for (int64_t c = 0; c < count; c++) {
         const int32_t deviation = (int32_t)(ROOT_ONE * x[c] - mean);
         const int64_t real = (int64_t)ifd_requantize_double(deviation, root) * weights[c] + bias[c];
@@ -165,13 +167,13 @@ static void update_cells(const struct ifd_ref_call *call, size_t count, const in
 static float hidden_scale(const struct ifd_ref_call *call)
 {
     const struct ifd_lstm_attrs *attrs = call->attrs;
-    return attrs->hidden_scale > 0 ? attrs->hidden_scale : ifd_ref_scale(call->out[0]);
+    return attrs->hidden_scale >= 0 ? attrs->hidden_scale : ifd_ref_scale(call->out[0]);
 }
 
 static int32_t hidden_zero(const struct ifd_ref_call *call)
 {
     const struct ifd_lstm_attrs *attrs = call->attrs;
-    return attrs->hidden_scale > 0 ? attrs->hidden_zero : ifd_ref_zero_point(call->out[0]);
+    return attrs->hidden_scale >= 0 ? attrs->hidden_zero : ifd_ref_zero_point(call->out[0]);
 }
 
 /* The cells' results of a step. */
@@ -284,15 +286,16 @@ static const struct ifd_attr_def lstm_attrs[] = {
     {"time_major", IFD_ATTR_BOOL, offsetof(struct ifd_lstm_attrs, time_major), 0, 0, 1},
     {"cell_clip", IFD_ATTR_F32, offsetof(struct ifd_lstm_attrs, cell_clip), 0, 0, 3e38},
     {"cell_exponent", IFD_ATTR_INT, offsetof(struct ifd_lstm_attrs, cell_exponent), -11, -15, -9},
-    {"input_scale", IFD_ATTR_F32, offsetof(struct ifd_lstm_attrs, gate_scale[0]), 0x1p-12, 1e-30,
-     1e30},
-    {"forget_scale", IFD_ATTR_F32, offsetof(struct ifd_lstm_attrs, gate_scale[1]), 0x1p-12, 1e-30,
-     1e30},
-    {"cell_scale", IFD_ATTR_F32, offsetof(struct ifd_lstm_attrs, gate_scale[2]), 0x1p-12, 1e-30,
-     1e30},
-    {"output_scale", IFD_ATTR_F32, offsetof(struct ifd_lstm_attrs, gate_scale[3]), 0x1p-12, 1e-30,
-     1e30},
-    {"hidden_scale", IFD_ATTR_F32, offsetof(struct ifd_lstm_attrs, hidden_scale), 0, 0, 1e30},
+    {"input_scale", IFD_ATTR_F32, offsetof(struct ifd_lstm_attrs, gate_scale[0]), 0x1p-12, 0,
+     (double)FLT_MAX},
+    {"forget_scale", IFD_ATTR_F32, offsetof(struct ifd_lstm_attrs, gate_scale[1]), 0x1p-12, 0,
+     (double)FLT_MAX},
+    {"cell_scale", IFD_ATTR_F32, offsetof(struct ifd_lstm_attrs, gate_scale[2]), 0x1p-12, 0,
+     (double)FLT_MAX},
+    {"output_scale", IFD_ATTR_F32, offsetof(struct ifd_lstm_attrs, gate_scale[3]), 0x1p-12, 0,
+     (double)FLT_MAX},
+    {"hidden_scale", IFD_ATTR_F32, offsetof(struct ifd_lstm_attrs, hidden_scale), -1, -1,
+     (double)FLT_MAX},
     {"hidden_zero", IFD_ATTR_INT, offsetof(struct ifd_lstm_attrs, hidden_zero), 0, -128, 128},
     {"proj_clip", IFD_ATTR_F32, offsetof(struct ifd_lstm_attrs, proj_clip), 0, 0, 3e38},
 };

@@ -54,13 +54,6 @@ static enum ifd_code check_gate(const struct ifd_infer *in, uint32_t gate,
     if (code == IFD_OK && ifd_infer_input(in, IFD_LSTM_NORM(gate))) {
         code = check_vector(in, IFD_LSTM_NORM(gate), IFD_S16, s->cells, err);
     }
-    if (code == IFD_OK && ifd_infer_input(in, IFD_LSTM_NORM(gate)) &&
-        ifd_ref_scale(ifd_infer_input(in, IFD_LSTM_NORM(gate))) > IFD_LSTM_NORM_SCALE_MAX) {
-        code = ifd_fail(err, IFD_UNSUPPORTED, "lstm: input %u has scale %g, limit %g",
-                        IFD_LSTM_NORM(gate),
-                        (double)ifd_ref_scale(ifd_infer_input(in, IFD_LSTM_NORM(gate))),
-                        (double)IFD_LSTM_NORM_SCALE_MAX);
-    }
     return code;
 }
 

@@ -4,8 +4,6 @@
 
 #include "engine/ops/infer_util.h"
 
-#define IFD_LSTM_NORM_SCALE_MAX 0x1p17f /* its multiplier is shifted by 12 more bits */
-
 struct ifd_lstm_sizes {
     int64_t batch, steps, input, cells, width; /* width: of the state */
 };

@@ -209,9 +209,9 @@ static void init(const struct ifd_node_view *node, struct lstm_params *p)
         .exponent = attrs->cell_exponent,
         .is_clipped = attrs->cell_clip > 0,
         .clip = ifd_lstm8_clip(attrs->cell_clip, attrs->cell_exponent),
-        .hidden_zero = attrs->hidden_scale > 0 ? attrs->hidden_zero : out->quant.zero_point[0],
-        .hidden = scaling_of(ifd_lstm8_hidden_factor(attrs->hidden_scale > 0 ? attrs->hidden_scale
-                                                                             : scale_of(out)))};
+        .hidden_zero = attrs->hidden_scale >= 0 ? attrs->hidden_zero : out->quant.zero_point[0],
+        .hidden = scaling_of(ifd_lstm8_hidden_factor(attrs->hidden_scale >= 0 ? attrs->hidden_scale
+                                                                              : scale_of(out)))};
     p->x_step = p->y_step = attrs->time_major ? p->batch : 1;
     p->x_sample = p->y_sample = attrs->time_major ? 1 : p->steps;
     p->x_sums = (struct ifd_acc_sums){

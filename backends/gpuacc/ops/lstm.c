@@ -10,8 +10,6 @@
 #include <math.h>
 #include <string.h>
 
-#define NORM_SCALE_MAX 0x1p17f /* the shape rule's limit */
-
 static bool has(const struct ifd_node_view *node, uint32_t input)
 {
     return input < node->input_count && node->input[input].desc;
@@ -166,9 +164,8 @@ static void fill_gate(const struct ifd_node_view *node, uint32_t gate, struct nu
         const float scale = scale_of(node, IFD_LSTM_NORM(gate)), least = 10000 * scale;
         ret->norm[gate] = factor_of((double)scale);
         ret->norm[gate].shift += 12;
-        ret->norm_least[gate] = (int32_t)(least < 1                ? 1
-                                          : least > NORM_SCALE_MAX ? NORM_SCALE_MAX
-                                                                   : least);
+        ret->norm_least[gate] =
+            least < 1 ? 1 : (int32_t)least; /* ifd_low_has_odd_scale bounds it */
     }
 }
 
@@ -181,7 +178,7 @@ static void pack_numbers(const void *params, const void *source, void *packed)
 static float hidden_scale(const struct ifd_node_view *node)
 {
     const struct ifd_lstm_attrs *attrs = node->attrs;
-    return attrs->hidden_scale > 0 ? attrs->hidden_scale : node->output[0].quant.scale[0];
+    return attrs->hidden_scale >= 0 ? attrs->hidden_scale : node->output[0].quant.scale[0];
 }
 
 static enum ifd_code add_numbers(const struct plan *plan, struct ifd_gpu_call *call,
@@ -306,7 +303,7 @@ static void add_numbers_of_call(const struct plan *plan, struct ifd_gpu_call *ca
     }
     ifd_gpu_int(call, node->input[0].desc->quant.zero_point[0]);
     ifd_gpu_int(call, out->zero_point[0]);
-    ifd_gpu_int(call, attrs->hidden_scale > 0 ? attrs->hidden_zero : out->zero_point[0]);
+    ifd_gpu_int(call, attrs->hidden_scale >= 0 ? attrs->hidden_zero : out->zero_point[0]);
     ifd_gpu_int(call, 30 + attrs->cell_exponent);
     /* clips around 0; none: beyond the type's numbers */
     ifd_gpu_int(call, attrs->cell_clip > 0

@@ -332,8 +332,8 @@ struct ifd_loop_attrs {
  *  input, forget, output and weights of the four gates' normalizations, s16 [c]; weights [w,c] and
  *  bias [w] that project the cells' results to the state, else w is c → [n,t,w]; state and cell
  *  behind the last step if there are three outputs. s8, scale of the cell 2^cell_exponent, of a
- *  gate's sums gate_scale; hidden: quantization of the cells' results, scale 0: that of the output.
- *  Clips of 0: none. */
+ *  gate's sums gate_scale; hidden: quantization of the cells' results, scale -1: that of the
+ *  output. Clips of 0: none. */
 struct ifd_lstm_attrs {
     bool time_major;
     float cell_clip;

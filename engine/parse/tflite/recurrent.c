@@ -381,7 +381,7 @@ static bool read_inside(const struct ifd_composite *c, struct ifd_lstm_attrs *at
         attrs->hidden_scale = hidden->scale[0];
         attrs->hidden_zero = projects ? -zero : zero;
     }
-    return is_whole && (hidden ? isnormal(hidden->scale[0]) : !projects);
+    return is_whole && (hidden || !projects);
 }
 
 /* Checks what the operator computes: the cell's scale is a power of two; the state has the
@@ -398,7 +398,7 @@ static bool fits_integer(const struct ifd_composite *c, const struct ifd_desc *o
         ifd_build_fail(c->b, IFD_UNSUPPORTED, "%u intermediates, limit %d",
                        c->op->intermediate.count, INSIDE);
     } else if (!read_inside(c, attrs)) {
-        ifd_build_fail(c->b, IFD_CORRUPT, "no quantization of what lies inside, or a scale of 0");
+        ifd_build_fail(c->b, IFD_CORRUPT, "no quantization of what lies inside");
     } else if (h.count != 1 || cell.count != 1 || output->quant.count != 1 ||
                h.scale[0] != output->quant.scale[0] ||
                h.zero_point[0] != output->quant.zero_point[0] ||
@@ -427,6 +427,7 @@ static uint32_t build_integer(const struct ifd_composite *c, uint32_t x, bool ti
     };
     struct ifd_desc output[3] = {ifd_composite_output(c, 0)};
     struct ifd_lstm_attrs attrs = {.time_major = time_major,
+                                   .hidden_scale = -1,
                                    .cell_clip = c->options->cell_clip,
                                    .proj_clip = c->options->proj_clip};
     uint32_t operand[OPERANDS], y[3];
