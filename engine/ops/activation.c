@@ -35,38 +35,41 @@ static void requantize(const struct ifd_ref_call *call, double positive, double 
 
 /** Stored bounds of an activation that is a separate operator. Unlike a fused one LiteRT does not
  *  refuse it for bounds beyond 32 bits; the upper bound may then be below the type's range. */
-static void operator_range(enum ifd_activation activation, const struct ifd_desc *out,
+static void operator_range(float real_min, float real_max, const struct ifd_desc *out,
                            int32_t *ret_min, int32_t *ret_max)
 {
     const float scale = ifd_ref_scale(out);
     const int32_t zero = ifd_ref_zero_point(out);
-    float real_min = 0;
-    float real_max = 0;
-    ifd_ref_act_range_f32((int32_t)activation, &real_min, &real_max);
     const int32_t lowest = ifd_fixed_add(zero, ifd_fixed_from_float(roundf(real_min / scale)));
     const int32_t highest = ifd_fixed_add(zero, ifd_fixed_from_float(roundf(real_max / scale)));
     ifd_dtype_range(out->dtype, ret_min, ret_max);
-    *ret_min = lowest > *ret_min ? lowest : *ret_min;
+    *ret_min = lowest > *ret_min && !isinf(real_min) ? lowest : *ret_min;
     *ret_max = highest < *ret_max && !isinf(real_max) ? highest : *ret_max;
 }
 
-/** An activation that is a separate operator: requantizes, then clamps. */
-static void activate(const struct ifd_ref_call *call, enum ifd_activation activation)
+/** Requantizes, then clamps. */
+static void clamp(const struct ifd_ref_call *call, float real_min, float real_max)
 {
     const struct ifd_desc *in = call->in[0];
     const struct ifd_desc *out = call->out[0];
     if (in->dtype == IFD_F32) {
-        float min = 0;
-        float max = 0;
-        ifd_ref_act_range_f32((int32_t)activation, &min, &max);
-        clamp_f32(call, min, max);
+        clamp_f32(call, real_min, real_max);
         return;
     }
     int32_t min = 0;
     int32_t max = 0;
-    operator_range(activation, out, &min, &max);
+    operator_range(real_min, real_max, out, &min, &max);
     const double ratio = (double)ifd_unary_scale_ratio(in, out);
     requantize(call, ratio, ratio, min, max);
+}
+
+/** An activation that is a separate operator. */
+static void activate(const struct ifd_ref_call *call, enum ifd_activation activation)
+{
+    float min = 0;
+    float max = 0;
+    ifd_ref_act_range_f32((int32_t)activation, &min, &max);
+    clamp(call, min, max);
 }
 
 static enum ifd_code relu_ref(const struct ifd_ref_call *call, struct ifd_err *err)
@@ -94,7 +97,7 @@ static enum ifd_code clamp_ref(const struct ifd_ref_call *call, struct ifd_err *
 {
     (void)err;
     const struct ifd_clamp_attrs *attrs = call->attrs;
-    clamp_f32(call, attrs->min, attrs->max);
+    clamp(call, attrs->min, attrs->max);
     return IFD_OK;
 }
 
@@ -288,5 +291,5 @@ DEFINE_UNARY_BOUNDED(relu, ifd_unary_infer, TYPES_F32 | TYPES_QUANT)
 DEFINE_UNARY_BOUNDED(relu6, ifd_unary_infer, TYPES_F32 | TYPES_QUANT)
 DEFINE_UNARY_BOUNDED(relu_n1_to_1, ifd_unary_infer, TYPES_F32 | TYPES_8BIT)
 DEFINE_UNARY(hard_swish, hard_swish_rule, TYPES_F32 | TYPES_8BIT)
-DEFINE_UNARY_WITH_ATTRS(clamp, ifd_unary_infer, TYPES_F32, clamp_bounds)
+DEFINE_UNARY_WITH_ATTRS(clamp, ifd_unary_infer, TYPES_F32 | TYPES_8BIT, clamp_bounds)
 DEFINE_UNARY_WITH_ATTRS(leaky_relu, ifd_unary_infer, TYPES_F32 | TYPES_QUANT, NULL)

@@ -300,11 +300,12 @@ static enum ifd_code embedding_lookup_infer(const struct ifd_infer *in, struct i
         code = ifd_infer_rank(def, in, 0, 1, err);
     }
     if (code == IFD_OK) {
-        code =
-            ifd_infer_dtype(def, in, 1, IFD_BIT(IFD_F32) | IFD_BIT(IFD_S8) | IFD_BIT(IFD_U8), err);
+        code = ifd_infer_dtype(def, in, 1, IFD_BIT(IFD_F32) | IFD_DTYPES_QUANT, err);
     }
-    if (code == IFD_OK) {
-        code = ifd_infer_output_dtype(def, output, 0, IFD_F32, err);
+    const bool is_stored = code == IFD_OK && output[0].dtype == in->input[1].desc->dtype;
+    if (code == IFD_OK && (!is_stored || output[0].dtype == IFD_S16)) {
+        const enum ifd_dtype dtype = in->input[1].desc->dtype;
+        code = ifd_infer_output_dtype(def, output, 0, dtype == IFD_S16 ? dtype : IFD_F32, err);
     }
     if (code != IFD_OK) {
         return code;
@@ -315,11 +316,27 @@ static enum ifd_code embedding_lookup_infer(const struct ifd_infer *in, struct i
         return ifd_fail(err, IFD_INVALID, "embedding_lookup: a table of shape %s, expected rows",
                         ifd_shape_text(&shape).s);
     }
-    if (table->dtype != IFD_F32) {
+    if (!is_stored) {
         code = ifd_infer_per_channel(def, "input 1", table, 0, err);
     }
     shape.dim[0] = in->input[0].desc->shape.dim[0];
     return code == IFD_OK ? ifd_infer_output(def, output, 0, &shape, err) : code;
+}
+
+/** Row of a table as it is stored, or its real numbers. */
+static void look_up(const struct ifd_ref_call *call, size_t row, size_t size, size_t to)
+{
+    const struct ifd_desc *table = call->in[1];
+    const enum ifd_dtype dtype = table->dtype;
+    if (call->out[0]->dtype == dtype) {
+        ifd_ref_copy(size * ifd_dtype_bytes(dtype), call->output[0], to, call->input[1], row);
+        return;
+    }
+    float *y = (float *)call->output[0] + to * size;
+    const float scale = table->quant.count > 1 ? table->quant.scale[row] : ifd_ref_scale(table);
+    for (size_t k = 0; k < size; k++) {
+        y[k] = (float)ifd_ref_load(dtype, call->input[1], row * size + k) * scale;
+    }
 }
 
 static enum ifd_code embedding_lookup_ref(const struct ifd_ref_call *call, struct ifd_err *err)
@@ -328,23 +345,13 @@ static enum ifd_code embedding_lookup_ref(const struct ifd_ref_call *call, struc
     const int64_t rows = table->shape.dim[0];
     const size_t count = ifd_ref_elements(call->out[0]) > 0 ? ifd_ref_elements(call->in[0]) : 0;
     const size_t size = (size_t)ifd_ref_product(&table->shape, 1, table->shape.rank);
-    float *out = call->output[0];
     for (size_t i = 0; i < count; i++) {
         const int32_t row = ((const int32_t *)call->input[0])[i];
         if (row < 0 || row >= rows) {
             return ifd_fail(err, IFD_INVALID, "embedding_lookup: index %d, expected 0 to %lld", row,
                             (long long)rows - 1);
         }
-        const float scale = table->dtype == IFD_F32  ? 1
-                            : table->quant.count > 1 ? table->quant.scale[row]
-                                                     : ifd_ref_scale(table);
-        for (size_t k = 0; k < size; k++) {
-            const size_t from = (size_t)row * size + k;
-            out[i * size + k] =
-                table->dtype == IFD_F32
-                    ? ((const float *)call->input[1])[from]
-                    : (float)ifd_ref_load(table->dtype, call->input[1], from) * scale;
-        }
+        look_up(call, (size_t)row, size, i);
     }
     return IFD_OK;
 }

@@ -851,6 +851,62 @@ def scales_far_apart():
 
 
 @model
+def products_of_floats_and_bytes():
+    """f32 by s8 matrices: of one batch, of several, turned; zero points do not count."""
+    m, cases = Model(), []
+    for x, w, zero, made in (([2, 8], [8, 3], 5, {}), ([3, 2, 8], [8, 3], 0, {}),
+                             ([3, 2, 8], [3, 8, 3], 0, {"asymmetricQuantizeInputs": True}),
+                             ([1, 2, 8], [3, 3, 8], -4, {"adjY": True}),
+                             ([8, 2], [8, 3], 0, {"adjX": True}),
+                             ([2, 1, 4, 8], [3, 8, 5], 0, {})):
+        rows, columns = x[-1 if "adjX" in made else -2], w[-2 if "adjY" in made else -1]
+        y = Tensor("f32", [*np.broadcast_shapes(x[:-2], w[:-2]), rows, columns])
+        table = Tensor("s8", w, rng.integers(-127, 128, w), 0.01, zero, constant=True)
+        cases.append(([real(*x), table], y, options(schema.BatchMatMulOptionsT, **made)))
+    m.first.ports([inputs[0] for inputs, _, _ in cases], [y for _, y, _ in cases])
+    for inputs, y, made in cases:
+        m.first.op(B.BATCH_MATMUL, inputs, [y], O.BatchMatMulOptions, made, 4)
+    return m
+
+
+@model
+def filters_with_zero_points():
+    """Where LiteRT does not ask for them."""
+    m, cases = Model(), []
+    window = dict(strideW=1, strideH=1)
+    for dtype in ("s8", "s16", "f32"):
+        scale = None if dtype == "f32" else 0.5
+        for many in (False, True):
+            scales, zeros = ([0.01, 0.02, 0.005], [3, -1, 5]) if many else (0.01, -5)
+            x, y = Tensor(dtype, [1, 3, 3, 3], scale=0.02 if scale else None), None
+            if dtype == "f32":
+                x = real(1, 3, 3, 3)
+            numbers = rng.integers(-127, 128, [3, 2, 2, 3])
+            wide = Tensor("s8", [3, 2, 2, 3], numbers, scales, zeros, constant=True)
+            thin = Tensor("s8", [1, 2, 2, 3], numbers[:1], scales, zeros, constant=True)
+            thin.axis = 3
+            layers = [(B.TRANSPOSE_CONV, [ints([1, 3, 3, 3]), wide, x], O.TransposeConvOptions,
+                       options(schema.TransposeConvOptionsT, **window), 3)]
+            if dtype == "f32":
+                layers = [(B.CONV_2D, [x, wide, constant(3)], O.Conv2DOptions,
+                           options(schema.Conv2DOptionsT, **window), 5)]
+            if dtype != "f32" or many:
+                bias = [constant(3)] if dtype == "f32" else []
+                layers.append((B.DEPTHWISE_CONV_2D, [x, thin, *bias], O.DepthwiseConv2DOptions,
+                               options(schema.DepthwiseConv2DOptionsT, depthMultiplier=1,
+                                       **window), 6))
+            cases += [(x, layer, Tensor(dtype, [1, 3, 3, 3], scale=scale)) for layer in layers]
+    inputs = []
+    for x, _, _ in cases:
+        if not any(x is known for known in inputs):
+            inputs.append(x)
+    m.first.ports(inputs, [y for _, _, y in cases])
+    for _, (builtin, given, kind, made, version), y in cases:
+        m.first.op(builtin, given, [y], kind, made, version)
+    return m
+
+
+@model
 def state_of_scale_0():
     """The first step of an unrolled LSTM of 16 bits, as TensorFlow's converter writes it."""
     m = Model()

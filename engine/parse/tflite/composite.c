@@ -70,6 +70,9 @@ static const struct row rows[] = {
     {CUSTOM, "TransformTensorBilinear", 2, 2, 1, ifd_composite_transform},
 };
 
+static const struct row of_hybrids = {
+    .min_inputs = 2, .max_inputs = 2, .outputs = 1, .build = ifd_composite_hybrid_matmul};
+
 static const struct row of_numbers = {
     .min_inputs = 1, .max_inputs = 2, .outputs = 1, .build = ifd_composite_numbers};
 
@@ -100,6 +103,9 @@ static const struct row *find_row(const struct ifd_tflite_build *b, uint32_t ind
     const struct ifd_tflite_opcode *opcode = &b->model->opcode[op->opcode_index];
     if (ifd_composite_has_numbers(b, op)) {
         return &of_numbers;
+    }
+    if (ifd_composite_is_hybrid(b, op, opcode->builtin)) {
+        return &of_hybrids;
     }
     if (opcode->builtin == CAST && !is_complex(b, op)) {
         return NULL; /* one of ours */

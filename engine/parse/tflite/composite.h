@@ -70,6 +70,13 @@ void ifd_composite_complex_part(struct ifd_composite *c);
 void ifd_composite_broadcast_args(struct ifd_composite *c);
 void ifd_composite_conv3d_transpose(struct ifd_composite *c);
 
+/* ---- hybrid.c ---- */
+
+/** Is the operator a product of f32 and s8 matrices? */
+bool ifd_composite_is_hybrid(const struct ifd_tflite_build *b, const struct ifd_tflite_operator *op,
+                             int32_t builtin);
+void ifd_composite_hybrid_matmul(struct ifd_composite *c);
+
 /* ---- hashtable.c ---- */
 
 void ifd_composite_hashtable(struct ifd_composite *c);

@@ -176,6 +176,17 @@ static enum ifd_code follow_operands(struct ifd_tflite_build *b,
     return ifd_tflite_read_quantization(b, &b->g->tensor[op->output.value[0]], desc);
 }
 
+/* Does LiteRT ignore the zero points of a layer's weights of s8? */
+static bool ignores_zero_points(const struct ifd_tflite_build *b,
+                                const struct ifd_tflite_rule *rule, const struct operands *o)
+{
+    const bool is_any = rule->op == IFD_OP_DEPTHWISE_CONV2D || rule->op == IFD_OP_TRANSPOSE_CONV2D;
+    const bool is_hybrid = (rule->op == IFD_OP_CONV2D || rule->op == IFD_OP_FULLY_CONNECTED) &&
+                           o->kept_count > 0 && o->kept[0] != IFD_NONE &&
+                           b->graph->value[o->kept[0]].desc.dtype == IFD_F32;
+    return (is_any || is_hybrid) && o->kept_count > 1 && o->kept[1] != IFD_NONE;
+}
+
 static enum ifd_code take_operands(struct ifd_tflite_build *b, const struct ifd_tflite_operator *op,
                                    const struct ifd_tflite_rule *rule, struct ifd_arena *scratch,
                                    struct operands *ret)
@@ -201,6 +212,9 @@ static enum ifd_code take_operands(struct ifd_tflite_build *b, const struct ifd_
     }
     if (code == IFD_OK) {
         code = follow_operands(b, op, rule, &o);
+    }
+    if (code == IFD_OK && ignores_zero_points(b, rule, &o)) {
+        code = ifd_tflite_without_zero_points(b, &o.kept[1]);
     }
     *ret = o;
     return code;

@@ -124,6 +124,9 @@ IFD_NODISCARD enum ifd_code ifd_tflite_widen(struct ifd_tflite_build *b,
                                              const struct ifd_tflite_tensor *t,
                                              const struct ifd_desc *desc,
                                              struct ifd_bytes *content);
+/** A constant of s8 becomes another with the same content whose zero points are 0. (hybrid.c) */
+IFD_NODISCARD enum ifd_code ifd_tflite_without_zero_points(struct ifd_tflite_build *b,
+                                                           uint32_t *value);
 /** As ifd_tflite_add_value for a tensor with content. (constants.c) */
 IFD_NODISCARD enum ifd_code ifd_tflite_add_constant(struct ifd_tflite_build *b, uint32_t tensor,
                                                     uint32_t *ret);

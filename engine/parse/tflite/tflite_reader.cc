@@ -325,6 +325,7 @@ void read(const fb::ReverseSequence *t, struct ifd_tflite_options *o, Reader &)
 void read(const fb::BatchMatMul *t, struct ifd_tflite_options *o, Reader &)
 {
     o->adj_x = t->adj_x();
+    o->asymmetric_quantize_inputs = t->asymmetric_quantize_inputs();
     o->adj_y = t->adj_y();
 }
 
