@@ -492,6 +492,7 @@ def of_language_models():
           [("r", weights(4, 3)), *expert])
     write("moe_few", [made("MoE", "xsvbu", **gate)], [("x", F, [1, 4]), ("s", F, [1, 3])], ["y"],
           expert)
+    write("moe_whole", [made("MoE", "xsvbu")], [("x", F, [1, 4]), ("s", I64, [1, 3])], ["y"], expert)
     packed = [("v", np.arange(48, dtype=np.uint8).reshape(3, 8, 2)), ("k", weights(3, 8)),
               ("u", np.arange(48, dtype=np.uint8).reshape(3, 4, 4)), ("l", weights(3, 4)),
               ("z", np.arange(12, dtype=np.uint8).reshape(3, 4))]

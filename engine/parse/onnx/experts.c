@@ -215,6 +215,9 @@ void ifd_onnx_experts(struct ifd_onnx_call *call, int is_quantized)
     const bool normalizes = ifd_onnx_int(call, "normalize_routing_weights", 0) != 0;
     const uint32_t share = shares_of(&e, has_given, normalizes || (is_quantized && !has_given));
     const struct ifd_shape shape = shape_of(b, call->input[X]);
+    if (b->code != IFD_OK) {
+        return; /* x has no description any more */
+    }
     uint32_t y = tokens_of(&e, shape.dim[shape.rank - 1]);
     for (uint32_t i = 0; i < 2; i++) {
         const uint32_t at = e.layout->weights[i];

@@ -107,6 +107,7 @@ struct ifd_onnx_build {
     struct ifd_port *input; /* per input of the graph: its shape in the file */
     uint32_t *graph_input;  /* values */
     uint32_t graph_input_count;
+    uint32_t rank_count; /* of inputs whose rank was looked for among the nodes (ranks.c) */
     struct ifd_onnx_list *list;
     uint32_t list_count, list_capacity;
     /* Content that only a run finds (cut.c). */

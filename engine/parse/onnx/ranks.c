@@ -3,6 +3,8 @@
 
 #include "engine/parse/onnx/onnx_build.h"
 
+#define RANKS_MAX 256 /* each is a walk over all nodes */
+
 static const struct ifd_onnx_attr *find(const struct ifd_onnx_node *node, const char *name)
 {
     for (uint32_t i = 0; i < node->attr_count; i++) {
@@ -81,7 +83,8 @@ bool ifd_onnx_find_shape(struct ifd_onnx_build *build, struct ifd_str text, cons
             return true;
         }
     }
-    for (uint32_t i = 0; i < g->node_count; i++) {
+    const bool may_look = build->rank_count++ < RANKS_MAX;
+    for (uint32_t i = 0; may_look && i < g->node_count; i++) {
         const struct ifd_onnx_node *node = &g->node[i];
         if (node->input_count > 0 && ifd_onnx_is_same(node->input[0], text)) {
             if (wants(build, node, ret)) {

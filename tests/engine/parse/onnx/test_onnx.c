@@ -1370,6 +1370,35 @@ static void a_state_is_one_for_each_sample_and_head(void)
     }
 }
 
+/* Each is turned by a node of its own, which says its rank. */
+static void the_ranks_of_many_inputs_are_not_looked_for(void)
+{
+    for (uint32_t count = 256; count <= 257; count++) {
+        struct message g = {.size = 0}, array = {.size = 0}, type = {.size = 0}, perm = {.size = 0};
+        static const int64_t one[] = {1, 0};
+        number(&array, 1, 1); /* floats, of no shape */
+        inner(&type, 1, &array);
+        text(&perm, 1, "perm");
+        number(&perm, 8, 0);
+        for (uint32_t i = 0; i < count; i++) {
+            char x[8], y[8];
+            (void)snprintf(x, sizeof(x), "x%u", i);
+            (void)snprintf(y, sizeof(y), "y%u", i);
+            struct message n = node("Transpose", x, NULL, y), in = {.size = 0};
+            text(&in, 1, x);
+            inner(&in, 2, &type);
+            inner(&n, 5, &perm);
+            inner(&g, 1, &n);
+            inner(&g, 11, &in);
+        }
+        const struct message y = port("y0", 1, one);
+        inner(&g, 12, &y);
+        const struct message m = model(&g, 17);
+        expect_refused(&m, count == 256 ? IFD_OK : IFD_UNSUPPORTED,
+                       count == 256 ? "" : "input \"x256\" is of unknown rank");
+    }
+}
+
 /* Of any inputs and outputs; a list ends with NULL. */
 static void add_node(struct message *g, const char *op, const char *const *in,
                      const char *const *out, int64_t to)
@@ -1512,6 +1541,7 @@ int main(int argc, char **argv)
         T(experts_have_weights_of_two_layers),
         T(each_token_takes_a_share_of_each_expert),
         T(a_router_has_a_bias_for_each_expert),
+        T(the_ranks_of_many_inputs_are_not_looked_for),
         T(a_state_is_one_for_each_sample_and_head),
         T(scales_of_dynamic_products_may_have_more_dimensions),
         T(varints_end_at_64_bits),
