@@ -492,7 +492,8 @@ def of_language_models():
           [("r", weights(4, 3)), *expert])
     write("moe_few", [made("MoE", "xsvbu", **gate)], [("x", F, [1, 4]), ("s", F, [1, 3])], ["y"],
           expert)
-    write("moe_whole", [made("MoE", "xsvbu")], [("x", F, [1, 4]), ("s", I64, [1, 3])], ["y"], expert)
+    write("moe_whole", [made("MoE", "xsvbu")], [("x", F, [1, 4]), ("s", I64, [1, 3])], ["y"],
+          expert)
     packed = [("v", np.arange(48, dtype=np.uint8).reshape(3, 8, 2)), ("k", weights(3, 8)),
               ("u", np.arange(48, dtype=np.uint8).reshape(3, 4, 4)), ("l", weights(3, 4)),
               ("z", np.arange(12, dtype=np.uint8).reshape(3, 4))]
@@ -560,6 +561,12 @@ def of_unknown_rank():
         ("empty", [node("Conv", "xw", kernel_shape=[1, 1])], [("w", weights(1, 0, 1, 1))]),
     ):
         write(f"rank_{name}", nodes, [("x", F, None)], ["y"], constants)
+
+
+def nowhere():
+    """Half a spectrum back to numbers along a dimension that is not there."""
+    write("dft_nowhere", [node("DFT", "x", axis=9, inverse=1, onesided=1)], [("x", F, [2, 3, 2])],
+          ["y"])
 
 
 def shared_trees():
@@ -948,6 +955,7 @@ def main():
     (FOLDER / "typed_fields.onnx").write_bytes(typed.SerializeToString())
     of_language_models()
     of_unknown_rank()
+    nowhere()
     shared_trees()
 
 

@@ -122,6 +122,9 @@ static uint32_t mirrored(struct ifd_builder *b, uint32_t x, int64_t n)
 {
     const struct ifd_shape shape = ifd_build_desc(b, x)->shape;
     const struct ifd_shape signs = {.rank = 2, .dim = {n, 2}};
+    if (b->code != IFD_OK) {
+        return IFD_NONE; /* x has no description any more */
+    }
     const int64_t lines = shape.dim[shape.rank - 2];
     int64_t *from = ifd_arena_take_array(b->graph->arena, (size_t)n, sizeof(*from));
     float *table = take_table(b, n, 2);
