@@ -46,9 +46,17 @@ static enum ifd_code take_store(struct ifd_instance *instance,
             return too_large(setup, err);
         }
     }
-    instance->store = ifd_acquire_tensor(setup->alloc, total);
-    if (!instance->store) {
-        return ifd_fail(err, IFD_NOMEM, "no memory for results of %zu bytes", total);
+    if (setup->borrows_arena) {
+        size_t *both = &instance->borrowed_bytes;
+        if (!ifd_size_align(instance->arena_bytes, IFD_TENSOR_ALIGN, both) ||
+            !ifd_size_add(*both, total, both)) {
+            return too_large(setup, err);
+        }
+    } else {
+        instance->store = ifd_acquire_tensor(setup->alloc, total);
+        if (!instance->store) {
+            return ifd_fail(err, IFD_NOMEM, "no memory for results of %zu bytes", total);
+        }
     }
     instance->store_bytes = total;
     return IFD_OK;
@@ -65,6 +73,7 @@ static enum ifd_code take_arena(struct ifd_instance *instance,
     instance->arena_bytes = bytes;
     instance->borrows_arena = setup->borrows_arena;
     if (setup->borrows_arena) {
+        instance->borrowed_bytes = bytes;
         return IFD_OK;
     }
     instance->arena = ifd_acquire_tensor(setup->alloc, bytes);
@@ -73,6 +82,14 @@ static enum ifd_code take_arena(struct ifd_instance *instance,
     }
     instance->populates = true;
     return IFD_OK;
+}
+
+static void place(struct ifd_instance *instance)
+{
+    for (uint32_t i = 0; i < instance->table_count; i++) {
+        ifd_executable_place(instance->table[i].executable, instance->table[i].pointer,
+                             instance->arena);
+    }
 }
 
 /* One block: the tables of all executables, then one pointer per port. Only ports are bound anew in
@@ -103,17 +120,18 @@ static enum ifd_code take_tables(struct ifd_instance *instance,
     instance->input = next;
     instance->output = next + setup->info->input_count;
     if (!instance->borrows_arena) {
-        ifd_instance_place(instance, instance->arena);
+        place(instance);
     }
     return IFD_OK;
 }
 
-void ifd_instance_place(struct ifd_instance *instance, uint8_t *arena)
+void ifd_instance_place(struct ifd_instance *instance, uint8_t *memory)
 {
-    instance->arena = arena;
-    for (uint32_t i = 0; i < instance->table_count; i++) {
-        ifd_executable_place(instance->table[i].executable, instance->table[i].pointer, arena);
-    }
+    instance->arena = memory;
+    instance->store = instance->store_bytes > 0
+                          ? memory + instance->borrowed_bytes - instance->store_bytes
+                          : NULL;
+    place(instance);
 }
 
 static enum ifd_code take_counters(struct ifd_instance *instance,
@@ -167,12 +185,12 @@ void ifd_instance_finish(struct ifd_instance *instance)
     const size_t steps = instance->table_count > 0 ? instance->table[0].executable->step_count : 0;
     ifd_devices_close(instance);
     ifd_text_store_finish(&instance->texts);
-    ifd_release_tensor(instance->alloc, instance->store, instance->store_bytes);
     ifd_release(instance->alloc, instance->store_offset,
                 ((size_t)instance->info->output_count + 1) * sizeof(*instance->store_offset));
     ifd_release(instance->alloc, instance->step_ns, (steps + 1) * sizeof(*instance->step_ns));
     ifd_release(instance->alloc, instance->pointers, instance->pointers_bytes);
     if (!instance->borrows_arena) {
+        ifd_release_tensor(instance->alloc, instance->store, instance->store_bytes);
         ifd_release_tensor(instance->alloc, instance->arena, instance->arena_bytes);
     }
     *instance = (struct ifd_instance){0};

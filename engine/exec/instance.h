@@ -28,7 +28,8 @@ struct ifd_instance_setup {
     const struct ifd_team *team; /* of the engine: shared by all instances; NULL with 1 thread */
     struct ifd_cores *cores;     /* of the engine, too */
     size_t limit_bytes;
-    bool borrows_arena; /* no memory for tensors: ifd_instance_place comes before each run */
+    bool borrows_arena; /* no memory for tensors and results: ifd_instance_place comes before each
+                         * run */
 };
 
 /** Of an instance whose model has open dimensions: finds the instances that run one after the other
@@ -74,8 +75,9 @@ struct ifd_instance {
 
     uint8_t *arena;     /* for the largest executable */
     bool populates;     /* the next run makes it resident */
-    bool borrows_arena; /* it is not the instance's own */
+    bool borrows_arena; /* it is not the instance's own, nor is the store behind it */
     size_t arena_bytes;
+    size_t borrowed_bytes; /* both, with what is between them; 0 if they are its own */
     void **pointers; /* all tables' */
     size_t pointers_bytes;
 
@@ -97,8 +99,9 @@ struct ifd_instance {
 IFD_NODISCARD enum ifd_code ifd_instance_init(struct ifd_instance *instance,
                                               const struct ifd_instance_setup *setup,
                                               struct ifd_err *err);
-/** Gives a borrowed arena: arena_bytes as of ifd_acquire_tensor, until it is given another. */
-void ifd_instance_place(struct ifd_instance *instance, uint8_t *arena);
+/** Gives an instance memory to borrow, of ifd_acquire_tensor: borrowed_bytes, until it is given
+ *  other memory. */
+void ifd_instance_place(struct ifd_instance *instance, uint8_t *memory);
 /** A zeroed or half-built instance is fine. */
 void ifd_instance_finish(struct ifd_instance *instance);
 

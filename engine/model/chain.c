@@ -256,6 +256,7 @@ static void begin_run(struct ifd_shapes_of *shapes, const struct ifd_io *io, uin
     shapes->live_count = 0;
     shapes->present = (struct ifd_link){0};
     ifd_kept_clear(&shapes->kept);
+    ifd_shared_forget(shapes, io, io_count);
 }
 
 /* Files may give the first dimensions of inputs names of their own. */

@@ -76,9 +76,9 @@ enum ifd_code ifd_variants_rescue(struct ifd_shapes_of *shapes, const struct ifd
     enum ifd_code code = IFD_OK;
     for (uint32_t i = 0; code == IFD_OK && i < shapes->live_count; i++) {
         struct ifd_tensor *tensor = &shapes->live[i];
-        if ((!instance->borrows_arena &&
-             lies_in(tensor->data, instance->arena, instance->arena_bytes)) ||
-            lies_in(tensor->data, instance->store, instance->store_bytes)) {
+        if (!instance->borrows_arena &&
+            (lies_in(tensor->data, instance->arena, instance->arena_bytes) ||
+             lies_in(tensor->data, instance->store, instance->store_bytes))) {
             code = ifd_kept_copy(&shapes->kept, tensor, err);
         }
     }

@@ -89,6 +89,9 @@ IFD_NODISCARD enum ifd_code ifd_variants_rescue(struct ifd_shapes_of *shapes,
  *  nothing where it has its own. Errors: TOO_LARGE, NOMEM. */
 IFD_NODISCARD enum ifd_code ifd_shared_lend(struct ifd_shapes_of *shapes,
                                             struct ifd_instance *instance, struct ifd_err *err);
+/** Outputs that an earlier run set are NULL again: another variant has the memory now. */
+void ifd_shared_forget(const struct ifd_shapes_of *shapes, const struct ifd_io *io,
+                       uint32_t io_count);
 void ifd_shared_finish(struct ifd_shapes_of *shapes);
 
 /* chain.c */

@@ -29,6 +29,27 @@ static bool is_read(const struct ifd_shapes_of *shapes, const struct ifd_shared_
     return is;
 }
 
+/* Where the last run left it. */
+static bool was_lent(const struct ifd_shapes_of *shapes, const struct ifd_tensor *tensor)
+{
+    const struct ifd_shared_block *block = shapes->shared;
+    while (block && !lies_in(tensor, block)) {
+        block = block->next;
+    }
+    return block;
+}
+
+void ifd_shared_forget(const struct ifd_shapes_of *shapes, const struct ifd_io *io,
+                       uint32_t io_count)
+{
+    for (uint32_t k = 0; k < io_count; k++) {
+        for (uint32_t i = 0; io[k].output && i < shapes->model->info.output_count; i++) {
+            struct ifd_tensor *output = &io[k].output[i];
+            output->data = was_lent(shapes, output) ? NULL : output->data;
+        }
+    }
+}
+
 static void drop_block(struct ifd_shapes_of *shapes, struct ifd_shared_block **link)
 {
     struct ifd_shared_block *block = *link;
@@ -124,7 +145,7 @@ static bool has_block(const struct ifd_shapes_of *shapes, const struct ifd_insta
     while (block && block->data != instance->arena) {
         block = block->next;
     }
-    return block && block->bytes >= instance->arena_bytes && !is_read(shapes, block);
+    return block && block->bytes >= instance->borrowed_bytes && !is_read(shapes, block);
 }
 
 enum ifd_code ifd_shared_lend(struct ifd_shapes_of *shapes, struct ifd_instance *instance,
@@ -133,9 +154,9 @@ enum ifd_code ifd_shared_lend(struct ifd_shapes_of *shapes, struct ifd_instance 
     if (!instance->borrows_arena || has_block(shapes, instance)) {
         return IFD_OK;
     }
-    struct ifd_shared_block *block = find_block(shapes, instance->arena_bytes);
+    struct ifd_shared_block *block = find_block(shapes, instance->borrowed_bytes);
     const enum ifd_code code =
-        block ? IFD_OK : add_block(shapes, instance->arena_bytes, &block, err);
+        block ? IFD_OK : add_block(shapes, instance->borrowed_bytes, &block, err);
     if (code == IFD_OK) {
         ifd_instance_place(instance, block->data);
     }

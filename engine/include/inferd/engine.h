@@ -292,7 +292,7 @@ void ifd_instance_destroy(struct ifd_instance *instance); /* NULL is fine */
 /** One caller's tensors in a run, in the model's order, all with the same dimension 0 = batch.
  *
  *  input:  data, bytes, dtype and shape must fit the model's ports.
- *  output: dtype and shape are written. If data is NULL (or what an earlier run of this instance
+ *  output: dtype and shape are written. If data is NULL (or what the last run of this instance
  *          set), it is set to memory of the instance that stays until the next run; else the
  *          result is written there (capacity ≥ bytes needed, otherwise TOO_LARGE). Outputs that
  *          are not wanted are neither written nor copied.

@@ -99,6 +99,45 @@ static void the_latest_shapes_are_kept_within_the_limit(void)
     model_file_end(&f);
 }
 
+/* Results of a batch that takes several runs have memory of their own: variants share it, too. */
+static void so_is_the_memory_for_results_of_many_samples(void)
+{
+    struct model_file f;
+    model_file_begin(
+        &f, ONNX "open_width.onnx",
+        &(struct model_file_options){.model = {.shape_bytes = 8000000}, .batch = 1024});
+    const long before = atomic_load(&f.fail.live_bytes);
+    for (int64_t w = 401; w < 420; w++) {
+        f.batch = 1;
+        expect_width(&f, 1, w);
+        EXPECT(atomic_load(&f.fail.live_bytes) - before <= 9000000);
+    }
+    model_file_end(&f);
+}
+
+/* The caller hands in what the run before set, in another shape each time. */
+static void results_may_be_where_the_last_run_left_them(void)
+{
+    static const int64_t wide[] = {6, 500, 7, 400, 450, 3};
+    struct model_file f;
+    struct ifd_tensor out[MODEL_FILE_PORTS] = {0};
+    model_file_begin(&f, ONNX "open_width.onnx", NULL);
+    for (size_t k = 0; k < sizeof(wide) / sizeof(wide[0]); k++) {
+        const size_t count = (size_t)wide[k] * 2, bytes = count * sizeof(float);
+        x[count - 1] = (float)count;
+        f.in[0] = (struct ifd_tensor){.dtype = IFD_F32,
+                                      .shape = SHAPE(1, wide[k], 2),
+                                      .data = x,
+                                      .bytes = bytes,
+                                      .capacity = sizeof(x)};
+        const struct ifd_io io = {.input = f.in, .output = out, .batch = 1};
+        REQUIRE_OK(ifd_instance_run(f.instance, &io, 1, &f.err), &f.err);
+        EXPECT_INT(out[0].bytes, bytes);
+        EXPECT_CLOSE(((const float *)out[0].data)[2 * wide[k] - 1], 4 * (double)wide[k], 0);
+    }
+    model_file_end(&f);
+}
+
 static void hundreds_of_small_plans_are_kept(void)
 {
     struct model_file f;
@@ -742,6 +781,8 @@ int main(int argc, char **argv)
         T(a_request_decides_open_dimensions),
         T(shapes_that_were_there_take_no_memory),
         T(the_latest_shapes_are_kept_within_the_limit),
+        T(so_is_the_memory_for_results_of_many_samples),
+        T(results_may_be_where_the_last_run_left_them),
         T(hundreds_of_small_plans_are_kept),
         T(results_may_be_inputs_of_the_next_run),
         T(a_shape_beyond_the_limit_is_refused),
