@@ -120,20 +120,48 @@ static enum ifd_code take_block(struct ifd_shapes_of *shapes, size_t bytes,
     return IFD_OK;
 }
 
-/* With room to grow, if there is. */
+/* Small values that are read later leave their blocks. Errors: NOMEM. */
+static enum ifd_code copy_small(struct ifd_shapes_of *shapes, struct ifd_err *err)
+{
+    enum ifd_code code = IFD_OK;
+    for (const struct ifd_shared_block *block = shapes->shared; block; block = block->next) {
+        size_t bytes = 0;
+        for (uint32_t i = 0; i < shapes->live_count; i++) {
+            bytes += lies_in(&shapes->live[i], block) ? shapes->live[i].bytes : 0;
+        }
+        for (uint32_t i = 0; i < shapes->live_count && bytes <= block->bytes / 2; i++) {
+            if (code == IFD_OK && lies_in(&shapes->live[i], block)) {
+                code = ifd_kept_copy(&shapes->kept, &shapes->live[i], err);
+            }
+        }
+    }
+    return code;
+}
+
+static bool fits(const struct ifd_shapes_of *shapes, size_t bytes)
+{
+    const size_t limit = shapes->model->shape_bytes;
+    return bytes <= limit &&
+           shapes->bytes + shapes->kept.bytes + shapes->shared_bytes <= limit - bytes;
+}
+
+/* With room to grow, if there is. A copy of what is small costs less than a plan that goes. */
 static enum ifd_code add_block(struct ifd_shapes_of *shapes, size_t bytes,
                                struct ifd_shared_block **ret, struct ifd_err *err)
 {
-    const size_t limit = shapes->model->shape_bytes;
     size_t more = 0;
-    if (ifd_size_add(bytes, MORE(bytes), &more) && more < limit / 4 &&
-        ifd_variants_make_room(shapes, more, 0, NULL) == IFD_OK) {
+    if (ifd_size_add(bytes, MORE(bytes), &more) && more < shapes->model->shape_bytes / 4 &&
+        fits(shapes, more) && ifd_variants_make_room(shapes, more, 0, NULL) == IFD_OK) {
         return take_block(shapes, more, ret, err);
     }
-    enum ifd_code code = ifd_variants_make_room(shapes, bytes, 0, err);
+    enum ifd_code code = IFD_TOO_LARGE;
+    if (fits(shapes, bytes)) {
+        code = ifd_variants_make_room(shapes, bytes, 0, NULL);
+    }
     if (code != IFD_OK) {
+        code = copy_small(shapes, err);
         drop_free_blocks(shapes);
-        code = ifd_variants_make_room(shapes, bytes, 0, err);
+        code = code == IFD_OK ? ifd_variants_make_room(shapes, bytes, 0, err) : code;
     }
     return code == IFD_OK ? take_block(shapes, bytes, ret, err) : code;
 }

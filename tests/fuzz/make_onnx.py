@@ -135,6 +135,17 @@ def found():
         [("y", F, ["k"]), ("r", F, [1, "k"])],
         [("n", ints(1, -1))],
     )
+    late = []
+    for i in range(12):  # each plan is large, and has a small result that the last one reads
+        late += [node("Expand", ["t" if i == 0 else f"s{i}", "g"], [f"e{i}"]),
+                 node("CumSum", [f"e{i}", "o"], [f"u{i}"]),
+                 node("ReduceMin", [f"u{i}"], [f"r{i}"], keepdims=0),
+                 node("Greater", ["x", f"r{i}"], [f"m{i}"]), node("NonZero", [f"m{i}"], [f"z{i}"]),
+                 node("Cast", [f"z{i}"], [f"f{i}"], to=F),
+                 node("ReduceMax", [f"f{i}"], [f"s{i + 1}"], keepdims=0)]
+    write("late", late + [node("Concat", [f"f{i}" for i in range(12)], axis=1)],
+          [("x", F, [8]), ("t", F, [])], [("y", F, [1, "k"])],
+          [("g", ints(500000)), ("o", np.int64(0))])
     write(
         "sizes",
         [

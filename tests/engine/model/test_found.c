@@ -63,6 +63,25 @@ static void results_have_the_size_that_data_decides(void)
     expect_found(TFLITE "good_found.tflite");
 }
 
+/* Of late: each of twelve plans takes 4 MB, and leaves some numbers for the last one. */
+static void what_is_read_late_takes_no_more_than_its_own_memory(void)
+{
+    struct model_file f;
+    const float x[8] = {1, 2, 3, 4, 5, 6, 7, 8}, t = 0;
+    model_file_begin(&f, ONNX "late.onnx",
+                     &(struct model_file_options){.model = {.shape_bytes = 25000000}});
+    f.in[0] = tensor(IFD_F32, SHAPE(8), x, sizeof(x));
+    f.in[1] = tensor(IFD_F32, (struct ifd_shape){0}, &t, sizeof(t));
+    for (int turn = 0; turn < 2; turn++) {
+        REQUIRE_OK(model_file_run(&f), &f.err);
+        REQUIRE(ifd_shape_equal(&f.out[0].shape, &SHAPE(1, 19)));
+        for (int i = 0; i < 19; i++) { /* 7: the only one above 7 */
+            EXPECT_CLOSE(((const float *)f.out[0].data)[i], i < 7 ? i : 7, 0);
+        }
+    }
+    model_file_end(&f);
+}
+
 /* A run of zeros finds how many dimensions there are; requests with others are refused. */
 static void outputs_that_the_file_does_not_describe_are_served(void)
 {
@@ -546,6 +565,7 @@ int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
         T(results_have_the_size_that_data_decides),
+        T(what_is_read_late_takes_no_more_than_its_own_memory),
         T(outputs_that_the_file_does_not_describe_are_served),
         T(sizes_beyond_the_limit_are_refused_and_the_next_are_served),
         T(computed_limits_decide_the_size_of_a_range),
