@@ -78,7 +78,7 @@ struct ifd_instance {
     bool borrows_arena; /* it is not the instance's own, nor is the store behind it */
     size_t arena_bytes;
     size_t borrowed_bytes; /* both, with what is between them; 0 if they are its own */
-    void **pointers; /* all tables' */
+    void **pointers;       /* all tables' */
     size_t pointers_bytes;
 
     /** Results of a batch that takes several runs, for callers that bring no memory; NULL if
