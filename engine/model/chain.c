@@ -15,6 +15,8 @@
  * has made more plans than this. One whose loops carry sequences reads all turns again for each
  * plan. */
 #define MADE_QUICKLY 256
+/* Those of a run while a file loads, whatever the time: a busy machine refuses no file. */
+#define TRIED_EVER 16
 
 /* ---- shapes of a run ---- */
 
@@ -455,7 +457,8 @@ static enum ifd_code check_chain(struct ifd_shapes_of *shapes, const struct ifd_
     if (is_long && shapes->deadline_ns == 0) {
         shapes->deadline_ns = ifd_monotonic_ns() + IFD_LOOP_NS;
     }
-    const bool has_to_end = is_long || io->deadline_ns > 0;
+    const bool may_go_on = shapes->work_limit > 0 && shapes->chain <= TRIED_EVER;
+    const bool has_to_end = (is_long || io->deadline_ns > 0) && !may_go_on;
     if (has_to_end && ifd_monotonic_ns() >= shapes->deadline_ns) {
         return ifd_fail(err, IFD_DEADLINE, "data has decided shapes %u times when time is over",
                         shapes->chain);
