@@ -24,14 +24,20 @@ struct ifd_onnx_text ifd_onnx_text(struct ifd_str text)
     return result;
 }
 
-const struct ifd_onnx_attr *ifd_onnx_attr(const struct ifd_onnx_call *call, const char *name)
+const struct ifd_onnx_attr *ifd_onnx_attr_of(const struct ifd_onnx_node *node, const char *name)
 {
-    for (uint32_t i = 0; i < call->node->attr_count; i++) {
-        if (ifd_str_is(call->node->attr[i].name, name)) {
-            return ifd_onnx_referred(call->build, &call->node->attr[i]);
+    for (uint32_t i = 0; i < node->attr_count; i++) {
+        if (ifd_str_is(node->attr[i].name, name)) {
+            return &node->attr[i];
         }
     }
     return NULL;
+}
+
+const struct ifd_onnx_attr *ifd_onnx_attr(const struct ifd_onnx_call *call, const char *name)
+{
+    const struct ifd_onnx_attr *attr = ifd_onnx_attr_of(call->node, name);
+    return attr ? ifd_onnx_referred(call->build, attr) : NULL;
 }
 
 int64_t ifd_onnx_int(const struct ifd_onnx_call *call, const char *name, int64_t otherwise)

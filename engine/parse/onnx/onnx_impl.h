@@ -5,7 +5,6 @@
 #include "engine/build/builder.h"
 #include "engine/parse/onnx/onnx_reader.h"
 #include "engine/parse/onnx/onnx_rows.h"
-#include "engine/parse/onnx/onnx_rows.h"
 
 struct ifd_onnx_build;
 
@@ -46,6 +45,9 @@ struct ifd_onnx_text ifd_onnx_text(struct ifd_str text);
 
 /* ---- attributes (attrs.c) ---- */
 
+/** As it stands at the node; NULL if it is absent, here and below. */
+const struct ifd_onnx_attr *ifd_onnx_attr_of(const struct ifd_onnx_node *node, const char *name);
+/** Inside of a function also that of the function's call that it refers to. */
 const struct ifd_onnx_attr *ifd_onnx_attr(const struct ifd_onnx_call *call, const char *name);
 int64_t ifd_onnx_int(const struct ifd_onnx_call *call, const char *name, int64_t otherwise);
 /** The same for a number that must fit 32 bits: fails otherwise. */

@@ -5,16 +5,6 @@
 
 #define RANKS_MAX 256 /* each is a walk over all nodes */
 
-static const struct ifd_onnx_attr *find(const struct ifd_onnx_node *node, const char *name)
-{
-    for (uint32_t i = 0; i < node->attr_count; i++) {
-        if (ifd_str_is(node->attr[i].name, name)) {
-            return &node->attr[i];
-        }
-    }
-    return NULL;
-}
-
 /* The size of dimension d of input i, where that is a constant; else IFD_DIM_ANY. */
 static int64_t size_of(struct ifd_onnx_build *build, const struct ifd_onnx_node *node, uint32_t i,
                        uint32_t d)
@@ -39,9 +29,11 @@ static struct ifd_shape open_shape(uint32_t rank)
 static bool wants(struct ifd_onnx_build *build, const struct ifd_onnx_node *node,
                   struct ifd_shape *ret)
 {
-    const struct ifd_onnx_attr *kernel = find(node, "kernel_shape"); /* convolutions and pools */
-    const struct ifd_onnx_attr *perm = find(node, "perm");
-    const struct ifd_onnx_attr *group = find(node, "group"), *turned = find(node, "transB");
+    const struct ifd_onnx_attr *kernel =
+        ifd_onnx_attr_of(node, "kernel_shape"); /* convolutions and pools */
+    const struct ifd_onnx_attr *perm = ifd_onnx_attr_of(node, "perm");
+    const struct ifd_onnx_attr *group = ifd_onnx_attr_of(node, "group"),
+                               *turned = ifd_onnx_attr_of(node, "transB");
     const bool is_gemm = ifd_str_is(node->op, "Gemm");
     const bool is_recurrent =
         ifd_str_is(node->op, "LSTM") || ifd_str_is(node->op, "GRU") || ifd_str_is(node->op, "RNN");
@@ -52,7 +44,7 @@ static bool wants(struct ifd_onnx_build *build, const struct ifd_onnx_node *node
                                      : 0);
     if (ifd_str_is(node->op, "Conv") && (!group || group->i == 1)) {
         ret->dim[1] = size_of(build, node, 1, 1);
-    } else if (is_gemm && !find(node, "transA")) {
+    } else if (is_gemm && !ifd_onnx_attr_of(node, "transA")) {
         ret->dim[1] = size_of(build, node, 1, turned && turned->i != 0 ? 1 : 0);
     }
     return ret->rank > 0;
