@@ -64,9 +64,9 @@ static enum ifd_code hold(struct ifd_shapes_of *shapes, uint64_t bytes, struct i
                               : IFD_OK;
 }
 
-static bool lies_in(const void *data, const uint8_t *memory, size_t bytes)
+bool ifd_tensor_lies_in(const struct ifd_tensor *tensor, const uint8_t *memory, size_t bytes)
 {
-    const uintptr_t at = (uintptr_t)data, begin = (uintptr_t)memory;
+    const uintptr_t at = (uintptr_t)tensor->data, begin = (uintptr_t)memory;
     return memory && at >= begin && at - begin < bytes;
 }
 
@@ -77,8 +77,8 @@ enum ifd_code ifd_variants_rescue(struct ifd_shapes_of *shapes, const struct ifd
     for (uint32_t i = 0; code == IFD_OK && i < shapes->live_count; i++) {
         struct ifd_tensor *tensor = &shapes->live[i];
         if (!instance->borrows_arena &&
-            (lies_in(tensor->data, instance->arena, instance->arena_bytes) ||
-             lies_in(tensor->data, instance->store, instance->store_bytes))) {
+            (ifd_tensor_lies_in(tensor, instance->arena, instance->arena_bytes) ||
+             ifd_tensor_lies_in(tensor, instance->store, instance->store_bytes))) {
             code = ifd_kept_copy(&shapes->kept, tensor, err);
         }
     }
@@ -135,7 +135,7 @@ static size_t variant_bytes(const struct ifd_variant *variant)
 }
 
 /* It is there, so the sum is no larger than memory. */
-static size_t taken(const struct ifd_shapes_of *shapes)
+size_t ifd_variants_bytes(const struct ifd_shapes_of *shapes)
 {
     return shapes->bytes + shapes->kept.bytes + shapes->shared_bytes;
 }
@@ -143,7 +143,7 @@ static size_t taken(const struct ifd_shapes_of *shapes)
 static bool is_full(const struct ifd_shapes_of *shapes, size_t bytes, uint32_t variants)
 {
     const size_t limit = shapes->model->shape_bytes - bytes;
-    return shapes->count + variants > IFD_SHAPES_MAX || taken(shapes) > limit;
+    return shapes->count + variants > IFD_SHAPES_MAX || ifd_variants_bytes(shapes) > limit;
 }
 
 enum ifd_code ifd_variants_make_room(struct ifd_shapes_of *shapes, size_t bytes, uint32_t variants,
@@ -159,12 +159,13 @@ enum ifd_code ifd_variants_make_room(struct ifd_shapes_of *shapes, size_t bytes,
             return ifd_fail(err, IFD_TOO_LARGE,
                             "those of one run take %zu bytes and %zu more in %u plans, the limit "
                             "of an instance is %zu in %d",
-                            taken(shapes), bytes, shapes->count + variants, limit, IFD_SHAPES_MAX);
+                            ifd_variants_bytes(shapes), bytes, shapes->count + variants, limit,
+                            IFD_SHAPES_MAX);
         }
     }
-    enum ifd_code code = hold(shapes, taken(shapes) + bytes, err);
+    enum ifd_code code = hold(shapes, ifd_variants_bytes(shapes) + bytes, err);
     while (code != IFD_OK && drop_oldest(shapes)) {
-        code = hold(shapes, taken(shapes) + bytes, err);
+        code = hold(shapes, ifd_variants_bytes(shapes) + bytes, err);
     }
     shapes->is_denied = code != IFD_OK;
     return code;
@@ -274,7 +275,7 @@ enum ifd_code ifd_variant_add(struct ifd_shapes_of *shapes, const struct ifd_res
     }
     if (code != IFD_OK) {
         finish_variant(shapes, &variant);
-        (void)hold(shapes, taken(shapes), NULL); /* less always succeeds */
+        (void)hold(shapes, ifd_variants_bytes(shapes), NULL); /* less always succeeds */
         return blame_shapes(code, err);
     }
     shapes->bytes += variant.bytes;

@@ -78,6 +78,10 @@ IFD_NODISCARD enum ifd_code ifd_variant_add(struct ifd_shapes_of *shapes,
  *  go, but not the one whose results are read. Errors: TOO_LARGE, NOMEM. */
 IFD_NODISCARD enum ifd_code ifd_variants_make_room(struct ifd_shapes_of *shapes, size_t bytes,
                                                    uint32_t variants, struct ifd_err *err);
+/** Bytes of all that the limit counts. */
+size_t ifd_variants_bytes(const struct ifd_shapes_of *shapes);
+/** Does a tensor begin in memory, which may be NULL? */
+bool ifd_tensor_lies_in(const struct ifd_tensor *tensor, const uint8_t *memory, size_t bytes);
 /** Copies the tensors of live that lie in an instance's memory, which a run overwrites. Errors:
  *  TOO_LARGE, NOMEM. */
 IFD_NODISCARD enum ifd_code ifd_variants_rescue(struct ifd_shapes_of *shapes,

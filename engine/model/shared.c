@@ -10,8 +10,7 @@
 
 static bool lies_in(const struct ifd_tensor *tensor, const struct ifd_shared_block *block)
 {
-    const uintptr_t at = (uintptr_t)tensor->data, begin = (uintptr_t)block->data;
-    return at >= begin && at - begin < block->bytes;
+    return ifd_tensor_lies_in(tensor, block->data, block->bytes);
 }
 
 /* Is something in it that is to be read? A caller may hand in what the last run left. */
@@ -141,8 +140,7 @@ static enum ifd_code copy_small(struct ifd_shapes_of *shapes, struct ifd_err *er
 static bool fits(const struct ifd_shapes_of *shapes, size_t bytes)
 {
     const size_t limit = shapes->model->shape_bytes;
-    return bytes <= limit &&
-           shapes->bytes + shapes->kept.bytes + shapes->shared_bytes <= limit - bytes;
+    return bytes <= limit && ifd_variants_bytes(shapes) <= limit - bytes;
 }
 
 /* With room to grow, if there is. A copy of what is small costs less than a plan that goes. */
