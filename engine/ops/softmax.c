@@ -127,14 +127,20 @@ static int leading_zeros(uint32_t x)
     return count;
 }
 
-static void row_byte(enum ifd_dtype dtype, const void *in, void *out, size_t first, size_t depth,
-                     const struct ifd_softmax8 *table)
+static int32_t largest_of(enum ifd_dtype dtype, const void *in, size_t first, size_t depth)
 {
     int32_t max = ifd_ref_load(dtype, in, first);
     for (size_t i = 1; i < depth; i++) {
         const int32_t value = ifd_ref_load(dtype, in, first + i);
         max = max < value ? value : max;
     }
+    return max;
+}
+
+static void row_byte(enum ifd_dtype dtype, const void *in, void *out, size_t first, size_t depth,
+                     const struct ifd_softmax8 *table)
+{
+    const int32_t max = largest_of(dtype, in, first, depth);
     int64_t sum = 0;
     for (size_t i = 0; i < depth; i++) {
         sum += table->rounded[max - ifd_ref_load(dtype, in, first + i)];
@@ -152,11 +158,7 @@ static void row_byte(enum ifd_dtype dtype, const void *in, void *out, size_t fir
 static void row_flat(enum ifd_dtype dtype, const void *in, void *out, size_t first, size_t depth,
                      float factor)
 {
-    int32_t max = ifd_ref_load(dtype, in, first);
-    for (size_t i = 1; i < depth; i++) {
-        const int32_t value = ifd_ref_load(dtype, in, first + i);
-        max = max < value ? value : max;
-    }
+    const int32_t max = largest_of(dtype, in, first, depth);
     float sum = 0;
     for (size_t i = 0; i < depth; i++) {
         sum += expf(-factor * (float)(max - ifd_ref_load(dtype, in, first + i)));
