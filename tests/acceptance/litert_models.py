@@ -10,7 +10,7 @@ from ai_edge_litert.interpreter import Interpreter, OpResolverType
 from flatbuffers import flexbuffers
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "ops/gen"))
-from litert import Tensor, schema  # noqa: E402
+from litert import Tensor, options, schema  # noqa: E402
 
 B, O, Act = schema.BuiltinOperator, schema.BuiltinOptions, schema.ActivationFunctionType
 rng = np.random.default_rng(19)
@@ -35,14 +35,6 @@ def weights(*shape, per_row=False):
 
 def state(*shape, dtype="f32", **kind):
     return Tensor(dtype, list(shape), variable=True, **kind)
-
-
-def options(cls, **fields):
-    value = cls()
-    for name, field in fields.items():
-        assert hasattr(value, name), name
-        setattr(value, name, field)
-    return value
 
 
 class Graph:

@@ -1,6 +1,7 @@
 """One-operator TFLite models, and what LiteRT's reference kernels make of them.
 
-Needs ai-edge-litert 2.3.0, flatbuffers and numpy. Only the generators beside this file use it.
+Needs ai-edge-litert 2.3.0, flatbuffers and numpy. The generators beside this file use it, and
+tests/acceptance/litert_models.py.
 """
 
 import flatbuffers
@@ -62,6 +63,15 @@ class Tensor:
             q.quantizedDimension = self.axis
             t.quantization = q
         return t
+
+
+def options(cls, **fields):
+    """An options table of the schema, with some fields set."""
+    made = cls()
+    for name, value in fields.items():
+        assert hasattr(made, name), name
+        setattr(made, name, value)
+    return made
 
 
 def add_body(model, dtype, builtin, shape=()):

@@ -12,7 +12,7 @@ import pathlib
 import numpy as np
 
 import make_lstm
-from litert import RESOLVERS, SOURCE, Tensor, build, run, schema
+from litert import RESOLVERS, SOURCE, Tensor, build, options, run, schema
 from make_ops import B, O, tensor_json
 from ai_edge_litert.interpreter import Interpreter
 
@@ -23,14 +23,6 @@ LOWEST = {"u8": 0, "s8": -128, "s16": 0}
 RANGE = {"u8": (0, 255), "s8": (-128, 127), "s16": (-32768, 32767)}
 BYTES, SIGNED, ALL = ("u8", "s8"), ("s8", "s16"), ("u8", "s8", "s16")
 VALID = 1
-
-
-def options(cls, **fields):
-    made = cls()
-    for name, value in fields.items():
-        assert hasattr(made, name), name
-        setattr(made, name, value)
-    return made
 
 
 def zero(dtype, z):
